@@ -1,0 +1,43 @@
+import type { BackendModel } from "../catalog/model.ts";
+import type { BackendEvent } from "../events/backend-events.ts";
+import type { EmbeddingRequest, ResponseRequest } from "../request/request.ts";
+
+/** Takes all events of one read at once. Synchronous: no promise per token. Calls after the end are ignored. */
+export type BackendSink = (events: readonly BackendEvent[]) => void;
+
+/** A request whose model is this backend's own name and whose `previousResponseId` is already unrolled into the input. */
+export type BackendRequest = ResponseRequest;
+
+export interface BackendEmbedding {
+  readonly vectors: readonly Float32Array[];
+  readonly inputTokens: number;
+  readonly loadMs: number;
+}
+
+/** A runtime that runs models: embedded llama.cpp, a server, another Plenum. Every implementation runs `testBackend`. */
+export interface Backend {
+  /** Unique in the service; `<id>/<model name>` always names a model. */
+  readonly id: string;
+  /** Kind of runtime: `llama.cpp`, `ollama`, `vllm`, … */
+  readonly kind: string;
+  /** Models as they are now; cheap. */
+  models(): readonly BackendModel[];
+  /** Calls the listener after each change of `models()`; the returned function ends that. */
+  onChange(listener: () => void): () => void;
+  /**
+   * Runs one request to its end. Loads the model first when needed. Pushes `accepted` once, then output, then for each
+   * candidate one `finish`, and `usage` before the promise resolves.
+   * @param signal aborts the work in every phase (load wait, prompt, generation); the promise then rejects with
+   * the signal's reason, and the runtime's slot is free again when it settles.
+   * @throws CoreError for every other failure.
+   */
+  respond(request: BackendRequest, sink: BackendSink, signal: AbortSignal): Promise<void>;
+  /** Vectors of length 1. Rules of `respond` hold for load, signal and errors. */
+  embed(request: EmbeddingRequest, signal: AbortSignal): Promise<BackendEmbedding>;
+  /** Loads a model; resolves when it can answer. @throws CoreError model-not-found, insufficient-memory, backend-error. */
+  load(model: string, options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void>;
+  /** Unloads a model when its running responses have ended. Nothing happens when it is not loaded. */
+  unload(model: string): Promise<void>;
+  /** Ends everything it started; running requests fail. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,56 @@
+import { type ProblemCode, problems } from "./table.ts";
+
+/** Members of a problem beside its code and detail (LMSP §3). Absent ones do not apply. */
+export interface ProblemDetails {
+  /** Field of the request that is wrong, in the core's words; a door renders it in its own spelling. */
+  readonly param?: string;
+  readonly model?: string;
+  readonly capability?: string;
+  /** The limit that was hit, in the unit that `detail` names (tokens, bytes, requests). */
+  readonly limit?: number;
+  /** What was asked for, in the unit of `limit`. */
+  readonly requested?: number;
+  /** Milliseconds after which a retry can help. */
+  readonly retryAfterMs?: number;
+  /** Status that the backend answered, for `backend-refused`. */
+  readonly backendStatus?: number;
+  /** First sequence that is still kept, for `events-expired`. */
+  readonly firstSequence?: number;
+  /** Why a response was cancelled: `requested`, `disconnected`, `abandoned`, `superseded`, `lease-lost`. */
+  readonly reason?: string;
+}
+
+/** A problem as data: what a failed Response carries and what every door renders. */
+export interface Problem {
+  readonly code: ProblemCode;
+  /** One sentence for the person who has to act: what is wrong and what to do. */
+  readonly detail: string;
+  readonly details: ProblemDetails;
+}
+
+/** The only error class that crosses rooms. Match on `code`. `cause` is for logs and never leaves the service. */
+export class CoreError extends Error implements Problem {
+  override readonly name = "CoreError";
+  readonly code: ProblemCode;
+  readonly details: ProblemDetails;
+
+  constructor(code: ProblemCode, detail: string, details: ProblemDetails = {}, options?: { cause?: unknown }) {
+    super(detail, options);
+    this.code = code;
+    this.details = details;
+  }
+
+  get detail(): string {
+    return this.message;
+  }
+
+  get problem(): Problem {
+    return { code: this.code, detail: this.message, details: this.details };
+  }
+}
+
+/** Turns anything caught into a CoreError; what is not one becomes `internal` with the original as `cause`. */
+export function toCoreError(error: unknown): CoreError {
+  if (error instanceof CoreError) return error;
+  return new CoreError("internal", `${problems.internal.title}; the log tells more.`, {}, { cause: error });
+}

@@ -1,0 +1,126 @@
+import type { ResponseInput } from "./items.ts";
+
+/** JSON Schema as a client sent it. Checked by the backend that has to hold it. */
+export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
+
+export interface FunctionTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments object; absent: any object. */
+  readonly parameters?: JsonSchema;
+  readonly strict?: boolean;
+}
+
+export type ToolChoice = "auto" | "none" | "required" | { readonly name: string };
+
+export type OutputFormat =
+  | { readonly type: "text" }
+  | { readonly type: "json" }
+  | { readonly type: "json_schema"; readonly name?: string; readonly schema: JsonSchema; readonly strict: boolean };
+
+/** Sampling fields. Absent: the model's or runtime's own default. */
+export interface Sampling {
+  /** 0 … 2; 0 is greedy. */
+  readonly temperature?: number;
+  /** 0 … 1 */
+  readonly topP?: number;
+  /** Tokens kept; 0: all. */
+  readonly topK?: number;
+  /** 0 … 1 */
+  readonly minP?: number;
+  /** 0 … 1 */
+  readonly typicalP?: number;
+  /** Whole number; the same seed and request give the same text on one runtime. */
+  readonly seed?: number;
+  /** Texts that end the answer and are not part of it; at most 16, none empty. */
+  readonly stop?: readonly string[];
+  /** -2 … 2 */
+  readonly presencePenalty?: number;
+  /** -2 … 2 */
+  readonly frequencyPenalty?: number;
+  /** 1: none. */
+  readonly repeatPenalty?: number;
+  /** Tokens looked back at; 0: none, -1: the whole context. */
+  readonly repeatLastN?: number;
+  /** Token id to bias, -100 … 100; -100 bars the token. */
+  readonly logitBias?: Readonly<Record<string, number>>;
+  /** Most likely tokens listed for each token, 0 … 20. Absent: no log probabilities. */
+  readonly logprobs?: number;
+}
+
+export type DisconnectPolicy = "cancel" | "continue";
+
+/** The core's own request: every door converts to it (LMSP §5). Equal explicit fields give an equal request. */
+export interface ResponseRequest {
+  readonly model: string;
+  readonly input: ResponseInput;
+  /** System text put before the input. */
+  readonly instructions?: string;
+  readonly tools: readonly FunctionTool[];
+  readonly toolChoice: ToolChoice;
+  readonly parallelToolCalls: boolean;
+  readonly output: {
+    readonly format: OutputFormat;
+    /** Upper bound of output tokens for each candidate; absent: until the model ends or the context is full. */
+    readonly maxTokens?: number;
+  };
+  readonly sampling: Sampling;
+  readonly reasoning: { readonly effort?: "none" | "minimal" | "low" | "medium" | "high" };
+  /** Answers wanted, 1 … 8. */
+  readonly candidates: number;
+  readonly previousResponseId?: string;
+  readonly truncation: "none" | "oldest";
+  /** Milliseconds that the model stays loaded after this; -1: for ever, 0: not at all; absent: the service's default. */
+  readonly keepAliveMs?: number;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** True: kept for the retention, not only until shortly after its end. */
+  readonly store: boolean;
+  /** -8 … 8, higher sooner. */
+  readonly priority: number;
+  /** Milliseconds since the epoch by which the response must have ended. */
+  readonly deadlineMs?: number;
+  /** Id of an own earlier response that this one takes the place of. */
+  readonly supersedes?: string;
+  readonly onDisconnect: DisconnectPolicy;
+  /** Options for one kind of runtime each, passed on as they are. */
+  readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** What a door leaves out. */
+export const requestDefaults = {
+  tools: [],
+  toolChoice: "auto",
+  parallelToolCalls: true,
+  output: { format: { type: "text" } },
+  sampling: {},
+  reasoning: {},
+  candidates: 1,
+  truncation: "none",
+  metadata: {},
+  store: false,
+  priority: 0,
+  onDisconnect: "cancel",
+  runtimeOptions: {},
+} as const satisfies Omit<ResponseRequest, "model" | "input">;
+
+/** Embeddings run beside responses: same admission, limits, cancel and metrics, no log (LMSP §5). */
+export interface EmbeddingRequest {
+  readonly model: string;
+  /** At least one; each a text or its token ids. */
+  readonly inputs: readonly (string | readonly number[])[];
+  /** Vector length wanted: the vector is cut and normalised again. Absent: the model's own. */
+  readonly dimensions?: number;
+  /** True: a text that is too long is cut at its end; false: it is refused. */
+  readonly truncate: boolean;
+  readonly keepAliveMs?: number;
+  readonly priority: number;
+  readonly deadlineMs?: number;
+  readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+export interface EmbeddingResult {
+  /** One vector of length 1 for each input, in order. */
+  readonly vectors: readonly Float32Array[];
+  readonly inputTokens: number;
+  readonly timings: { readonly queuedMs: number; readonly loadMs: number; readonly totalMs: number };
+}
