@@ -1,1 +1,17 @@
-export {};
+export {
+  type Config,
+  ConfigError,
+  type ConfigFlags,
+  type EmbeddedConfig,
+  type EmbeddedModelConfig,
+  type Environment,
+  exposureProblem,
+  isLoopbackHost,
+  type LimitsConfig,
+  type LoadConfigOptions,
+  type LogFormat,
+  type LogLevel,
+  loadConfig,
+  type Scope,
+  type TokenConfig,
+} from "./config/index.ts";

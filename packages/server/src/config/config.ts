@@ -1,0 +1,103 @@
+/** What the service runs with, after file, environment and flags. Paths are absolute, durations in milliseconds. */
+export interface Config {
+  /** Name that people see in the service document and on the network. Default: the machine's host name. */
+  readonly name: string;
+  /** Address to listen on. Default 127.0.0.1: this machine only. */
+  readonly host: string;
+  /** TCP port, 0 … 65535. Default 7411; 0: any free port. */
+  readonly port: number;
+  /** Base URL that clients use when a proxy stands before the service, without a slash at its end. Absent: the checked Host of each request. */
+  readonly publicUrl?: string;
+  /** Folder of all state. Default `~/.plenum`. */
+  readonly home: string;
+  /** Folder of model files. Default `<home>/models`. */
+  readonly models: string;
+  /** Further host names, in lower case and without port, that a request's Host may have. Default none. */
+  readonly hosts: readonly string[];
+  /** Web origins (`https://host:port`) that may call from a browser; `*`: any. Default none beyond the local ones. */
+  readonly corsOrigins: readonly string[];
+  readonly limits: LimitsConfig;
+  readonly auth: { readonly tokens: readonly TokenConfig[] };
+  /** True: may listen beyond loopback without a token. Default false. */
+  readonly insecureOpen: boolean;
+  readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly embedded: EmbeddedConfig;
+  /** False: never fetches the starter model. Default true: fetched when the folder holds no model file. */
+  readonly starterModel: boolean;
+  /** Configuration file that was read, absolute. Absent: there was none. */
+  readonly file?: string;
+}
+
+export interface LimitsConfig {
+  /** Bytes of a request's body. Default 33554432 (32 MiB). */
+  readonly requestBytes: number;
+  /** Responses that wait at once; more are refused as `overloaded`. Default 512; 0: none waits. */
+  readonly queue: number;
+  /** Of these, responses of one principal. Absent: only `queue` bounds them. */
+  readonly queuePerPrincipal?: number;
+  /** Bytes of one response's event log; past that its head goes. Default 8388608 (8 MiB). */
+  readonly logBytesPerResponse: number;
+  /** Bytes of all event logs together. Default 268435456 (256 MiB). */
+  readonly logBytesTotal: number;
+  /** Milliseconds that a stored response's events stay readable after its end. Default 3600000 (`event_retention_s` 3600); 0: not at all. */
+  readonly eventRetentionMs: number;
+  /** Milliseconds that an unstored response's text stays readable after its end. Default 60000 (`text_retention_s` 60); 0: not at all. */
+  readonly textRetentionMs: number;
+  /** Milliseconds in which a lost reader may come back before the run is cancelled. Default 60000 (`resume_window_s` 60); 0: cancelled at once. */
+  readonly resumeWindowMs: number;
+  /** Milliseconds that a request waits for its model to load. Default 120000. */
+  readonly loadTimeoutMs: number;
+  /** Milliseconds in which a request's headers must have arrived. Default 30000. */
+  readonly headerTimeoutMs: number;
+  /** Milliseconds that a connection may stay silent while the service waits for its bytes. Default 75000; 0: for ever. */
+  readonly idleTimeoutMs: number;
+  /** Milliseconds that running responses get to finish when the service stops. Default 30000; 0: none. */
+  readonly drainMs: number;
+  /** Milliseconds from acceptance after which a response without a deadline of its own is stopped. Default 0: none. */
+  readonly defaultDeadlineMs: number;
+}
+
+export type Scope = "read" | "infer" | "manage" | "admin";
+
+export interface TokenConfig {
+  /** Who owns what is made with this token. Several tokens may name one principal. */
+  readonly principal: string;
+  /** SHA-256 of the token, 64 hex digits in lower case. */
+  readonly tokenSha256: string;
+  readonly scopes: readonly Scope[];
+  /** Catalog ids, or patterns with `*`, that it may use. Absent: every model. */
+  readonly models?: readonly string[];
+  /** Milliseconds since the epoch. Absent: never. */
+  readonly expiresAtMs?: number;
+  /** Highest priority that a request may ask for, -8 … 8. Absent: 8. */
+  readonly topPriority?: number;
+}
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+export type LogFormat = "json" | "pretty";
+
+export interface EmbeddedConfig {
+  /** False: no model file is served. Default true. */
+  readonly enabled: boolean;
+  /** Responses that one model runs at once, 1 … 64. Default 4. */
+  readonly parallel: number;
+  /** Tokens of prompt and answer together. Absent: as trained, lowered to fit memory. */
+  readonly contextTokens?: number;
+  /** Threads of the engine. Absent: the machine's cores. */
+  readonly threads?: number;
+  /** Milliseconds that an idle model stays loaded. Default 1800000 (`keep_alive: 30m`); 0: unloaded after each use; -1: never unloaded. */
+  readonly keepAliveMs: number;
+  /** Settings of single models, by file name or catalog id. */
+  readonly models: Readonly<Record<string, EmbeddedModelConfig>>;
+}
+
+export interface EmbeddedModelConfig {
+  /** Catalog id. Absent: made from the file. */
+  readonly id?: string;
+  /** Further names. Default none. */
+  readonly aliases: readonly string[];
+  /** As in `embedded`. Absent: the value there. */
+  readonly contextTokens?: number;
+  /** As in `embedded`. Absent: the value there. */
+  readonly parallel?: number;
+}

@@ -1,0 +1,14 @@
+export { exposureProblem, isLoopbackHost } from "./check-exposure.ts";
+export type {
+  Config,
+  EmbeddedConfig,
+  EmbeddedModelConfig,
+  LimitsConfig,
+  LogFormat,
+  LogLevel,
+  Scope,
+  TokenConfig,
+} from "./config.ts";
+export { ConfigError } from "./config-error.ts";
+export { type LoadConfigOptions, loadConfig } from "./load-config.ts";
+export type { ConfigFlags, Environment } from "./overrides.ts";

@@ -1,0 +1,86 @@
+import type { Config, EmbeddedConfig, EmbeddedModelConfig, LimitsConfig, LogFormat, TokenConfig } from "./config.ts";
+import { durationMs } from "./durations.ts";
+import type { ConfigFile } from "./schema.ts";
+
+/** What the checked file does not say itself. */
+export interface ConfigPlaces {
+  readonly hostName: string;
+  /** Absolute. */
+  readonly home: string;
+  /** Absolute. */
+  readonly models: string;
+  readonly logFormat: LogFormat;
+  /** Absolute. */
+  readonly file?: string;
+}
+
+/** Turns the checked file's spelling into the code's. */
+export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
+  return {
+    name: file.name ?? places.hostName,
+    host: file.host.replace(/^\[(.*)\]$/, "$1"),
+    port: file.port,
+    ...(file.public_url !== undefined && { publicUrl: file.public_url.replace(/\/+$/, "") }),
+    home: places.home,
+    models: places.models,
+    hosts: file.hosts.map((host) => host.toLowerCase()),
+    corsOrigins: file.cors_origins.map((origin) => origin.toLowerCase()),
+    limits: toLimits(file.limits),
+    auth: { tokens: file.auth.tokens.map(toToken) },
+    insecureOpen: file.insecure_open,
+    log: { level: file.log.level, format: file.log.format ?? places.logFormat },
+    embedded: toEmbedded(file.embedded),
+    starterModel: file.starter_model,
+    ...(places.file !== undefined && { file: places.file }),
+  };
+}
+
+function toLimits(limits: ConfigFile["limits"]): LimitsConfig {
+  return {
+    requestBytes: limits.request_bytes,
+    queue: limits.queue,
+    ...(limits.queue_per_principal !== undefined && { queuePerPrincipal: limits.queue_per_principal }),
+    logBytesPerResponse: limits.log_bytes_per_response,
+    logBytesTotal: limits.log_bytes_total,
+    eventRetentionMs: limits.event_retention_s * 1000,
+    textRetentionMs: limits.text_retention_s * 1000,
+    resumeWindowMs: limits.resume_window_s * 1000,
+    loadTimeoutMs: limits.load_timeout_ms,
+    headerTimeoutMs: limits.header_timeout_ms,
+    idleTimeoutMs: limits.idle_timeout_ms,
+    drainMs: limits.drain_ms,
+    defaultDeadlineMs: limits.default_deadline_ms,
+  };
+}
+
+function toToken(token: ConfigFile["auth"]["tokens"][number]): TokenConfig {
+  return {
+    principal: token.principal,
+    tokenSha256: token.token_sha256,
+    scopes: token.scopes,
+    ...(token.models !== undefined && { models: token.models }),
+    ...(token.expires_at !== undefined && { expiresAtMs: Date.parse(token.expires_at) }),
+    ...(token.top_priority !== undefined && { topPriority: token.top_priority }),
+  };
+}
+
+function toEmbedded(embedded: ConfigFile["embedded"]): EmbeddedConfig {
+  const models = Object.entries(embedded.models).map(([name, model]) => [name, toEmbeddedModel(model)] as const);
+  return {
+    enabled: embedded.enabled,
+    parallel: embedded.parallel,
+    ...(embedded.context_tokens !== undefined && { contextTokens: embedded.context_tokens }),
+    ...(embedded.threads !== undefined && { threads: embedded.threads }),
+    keepAliveMs: durationMs(embedded.keep_alive),
+    models: Object.fromEntries(models),
+  };
+}
+
+function toEmbeddedModel(model: ConfigFile["embedded"]["models"][string]): EmbeddedModelConfig {
+  return {
+    ...(model.id !== undefined && { id: model.id }),
+    aliases: model.aliases,
+    ...(model.context_tokens !== undefined && { contextTokens: model.context_tokens }),
+    ...(model.parallel !== undefined && { parallel: model.parallel }),
+  };
+}
