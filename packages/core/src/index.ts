@@ -1,3 +1,6 @@
+export { Authenticator, localPrincipal, type TokenRecord } from "./auth/authenticator.ts";
+export { type Caller, mayUseModel, type Principal, requireScope, type Scope, scopes } from "./auth/principal.ts";
+export { Catalog, type ResolvedModel, type Route } from "./catalog/catalog.ts";
 export type {
   BackendModel,
   Capabilities,
@@ -9,13 +12,8 @@ export type {
   ModelState,
   ParameterEffect,
 } from "./catalog/model.ts";
-export type {
-  BackendEvent,
-  FinishReason,
-  RunProgress,
-  TokenLogprob,
-  Usage,
-} from "./events/backend-events.ts";
+export { type Core, type CoreOptions, createCore } from "./core.ts";
+export type { BackendEvent, FinishReason, RunProgress, TokenLogprob, Usage } from "./events/backend-events.ts";
 export {
   isTerminalEvent,
   type ProgressEvent,
@@ -23,7 +21,21 @@ export {
   type ResponseEventType,
   type TerminalEvent,
 } from "./events/response-events.ts";
+export { MemoryBus } from "./memory/bus.ts";
+export { systemClock } from "./memory/clock.ts";
+export { MemoryEventLog } from "./memory/event-log.ts";
+export { randomIds } from "./memory/ids.ts";
+export { MemoryLeases } from "./memory/leases.ts";
+export { MemoryStore } from "./memory/store.ts";
 export type { Backend, BackendEmbedding, BackendRequest, BackendSink } from "./ports/backend.ts";
+export type { Bus, BusTopic } from "./ports/bus.ts";
+export type { Clock } from "./ports/clock.ts";
+export type { Sha256 } from "./ports/digest.ts";
+export type { EventLog, EventLogLimits, LogEntry, LogExtent, LogReader } from "./ports/event-log.ts";
+export type { Ids } from "./ports/ids.ts";
+export type { Lease, Leases } from "./ports/lease.ts";
+export type { EmbeddingEnd, Observer } from "./ports/observer.ts";
+export type { Page, ResponseQuery, ResponseRecord, Store } from "./ports/store.ts";
 export { CoreError, type Problem, type ProblemDetails, toCoreError } from "./problems/core-error.ts";
 export { type ProblemCode, type ProblemDefinition, problemCodes, problems, type Retry } from "./problems/table.ts";
 export type {
@@ -50,6 +62,7 @@ export {
   type Sampling,
   type ToolChoice,
 } from "./request/request.ts";
+export { requestLimits, samplingRanges } from "./request/validate.ts";
 export {
   type CandidateFinish,
   type DoorKind,
@@ -62,3 +75,4 @@ export {
   type ResponseStatus,
   type Timings,
 } from "./responses/response.ts";
+export { type OwnedResponse, uniquePart } from "./responses/responses.ts";

@@ -1,0 +1,42 @@
+import { CoreError } from "../problems/core-error.ts";
+
+/** `read`: catalog, own responses and tasks. `infer`. `manage`: models and runtimes. `admin`: everything and everyone's. */
+export const scopes = ["read", "infer", "manage", "admin"] as const;
+export type Scope = (typeof scopes)[number];
+
+/** A person or an app: owns responses; one or more tokens speak for it. */
+export interface Principal {
+  readonly id: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Ids that it may use; `*` stands for any text. Absent: every model. */
+  readonly models?: readonly string[];
+  /** Highest priority that it may ask for. Absent: 8. */
+  readonly topPriority?: number;
+}
+
+/** Who asks, and for whom fairness counts. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly fairnessKey: string;
+}
+
+/** @throws CoreError forbidden */
+export function requireScope(principal: Principal, scope: Scope): void {
+  if (principal.scopes.has(scope) || principal.scopes.has("admin")) return;
+  throw new CoreError("forbidden", `The token lacks the scope '${scope}'; use one that has it.`, { param: scope });
+}
+
+export function mayUseModel(principal: Principal, model: string): boolean {
+  return principal.models?.some((pattern) => matches(pattern, model)) ?? true;
+}
+
+/** Owners and admins see a thing; for everyone else it does not exist. */
+export function maySee(principal: Principal, owner: string): boolean {
+  return principal.id === owner || principal.scopes.has("admin");
+}
+
+function matches(pattern: string, text: string): boolean {
+  const parts = pattern.split("*");
+  const escaped = parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${escaped.join(".*")}$`).test(text);
+}

@@ -1,0 +1,59 @@
+import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.ts";
+
+/** Records in memory, newest last. */
+export class MemoryStore implements Store {
+  readonly #records = new Map<string, ResponseRecord>();
+
+  async put(record: ResponseRecord): Promise<void> {
+    const id = record.response.id;
+    const cancelRequested = record.cancelRequested ?? this.#records.get(id)?.cancelRequested;
+    this.#records.set(id, cancelRequested === undefined ? record : { ...record, cancelRequested });
+  }
+
+  async get(id: string): Promise<ResponseRecord | undefined> {
+    return this.#records.get(id);
+  }
+
+  async list(query: ResponseQuery): Promise<Page<ResponseRecord>> {
+    const data: ResponseRecord[] = [];
+    let isPastCursor = query.cursor === undefined;
+    for (const record of [...this.#records.values()].reverse()) {
+      if (!isPastCursor) {
+        isPastCursor = record.response.id === query.cursor;
+        continue;
+      }
+      if (!matches(record, query)) continue;
+      if (data.length === query.limit) {
+        const last = data.at(-1);
+        return last === undefined ? { data } : { data, nextCursor: last.response.id };
+      }
+      data.push(record);
+    }
+    return { data };
+  }
+
+  async requestCancel(id: string, reason: string): Promise<boolean> {
+    const record = this.#records.get(id);
+    if (record === undefined) return false;
+    this.#records.set(id, { ...record, cancelRequested: record.cancelRequested ?? reason });
+    return true;
+  }
+
+  async delete(id: string): Promise<void> {
+    this.#records.delete(id);
+  }
+
+  /** Records kept now. */
+  get size(): number {
+    return this.#records.size;
+  }
+}
+
+function matches({ owner, response }: ResponseRecord, query: ResponseQuery): boolean {
+  return (
+    (query.owner === undefined || owner === query.owner) &&
+    (query.door === undefined || response.door === query.door) &&
+    (query.model === undefined || response.model === query.model) &&
+    (query.status === undefined || response.status === query.status)
+  );
+}

@@ -1,0 +1,13 @@
+/** The right to run one thing, held by one replica at a time. */
+export interface Lease {
+  /** Grows with each acquisition of the same id; appends of an older epoch are refused. */
+  readonly epoch: number;
+  /** Aborts when another replica may have taken over. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+export interface Leases {
+  /** Undefined: someone else holds it. */
+  acquire(id: string): Promise<Lease | undefined>;
+}

@@ -1,0 +1,21 @@
+import type { CoreError } from "../problems/core-error.ts";
+import type { DoorKind, Response } from "../responses/response.ts";
+
+export interface EmbeddingEnd {
+  readonly model: string;
+  readonly door: DoorKind;
+  readonly inputTokens: number;
+  readonly totalMs: number;
+  readonly error?: CoreError;
+}
+
+/** Told of what happens, for metrics and logs. Must be quick and must not throw. */
+export interface Observer {
+  responseCreated?(response: Response): void;
+  responseStarted?(response: Response): void;
+  /** First output of a response, with its ttft in `timings.firstTokenMs`. */
+  responseFirstOutput?(response: Response): void;
+  /** `error` has the cause that clients never see. */
+  responseEnded?(response: Response, error: CoreError | undefined): void;
+  embeddingEnded?(end: EmbeddingEnd): void;
+}

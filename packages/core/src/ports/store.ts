@@ -1,0 +1,41 @@
+import type { ResponseRequest } from "../request/request.ts";
+import type { DoorKind, Response, ResponseStatus } from "../responses/response.ts";
+
+/** Request, owner, fairness key, epoch and Response, kept together (LMSP §5). */
+export interface ResponseRecord {
+  readonly request: ResponseRequest;
+  /** Principal's id. */
+  readonly owner: string;
+  readonly fairnessKey: string;
+  readonly epoch: number;
+  readonly response: Response;
+  /** Set before the notification, so that a cancel can't be lost. */
+  readonly cancelRequested?: string;
+}
+
+export interface ResponseQuery {
+  /** Absent: everyone's. */
+  readonly owner?: string;
+  readonly door?: DoorKind;
+  readonly model?: string;
+  readonly status?: ResponseStatus;
+  /** Most entries, 1 … 1000. */
+  readonly limit: number;
+  /** Id after which the page starts; newest first. */
+  readonly cursor?: string;
+}
+
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly nextCursor?: string;
+}
+
+/** Where responses are kept. Every implementation runs `testStore`. */
+export interface Store {
+  put(record: ResponseRecord): Promise<void>;
+  get(id: string): Promise<ResponseRecord | undefined>;
+  list(query: ResponseQuery): Promise<Page<ResponseRecord>>;
+  /** @returns false when there is no such record. */
+  requestCancel(id: string, reason: string): Promise<boolean>;
+  delete(id: string): Promise<void>;
+}

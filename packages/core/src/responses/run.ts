@@ -1,0 +1,227 @@
+import type { Route } from "../catalog/catalog.ts";
+import type { BackendEvent, RunProgress } from "../events/backend-events.ts";
+import type { ResponseEvent } from "../events/response-events.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EventLog } from "../ports/event-log.ts";
+import type { Lease } from "../ports/lease.ts";
+import type { Observer } from "../ports/observer.ts";
+import { CoreError, toCoreError } from "../problems/core-error.ts";
+import type { ResponseRequest } from "../request/request.ts";
+import { Assembler } from "./assemble.ts";
+import { ResponseFold } from "./fold.ts";
+import { outcomeOf } from "./outcome.ts";
+import type { Response } from "./response.ts";
+
+export interface RunOptions {
+  /** Unique part of the id. */
+  readonly x: string;
+  readonly request: ResponseRequest;
+  readonly response: Response;
+  readonly lease: Lease;
+  readonly log: EventLog;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** Told once, with the final Response. */
+  readonly onEnd: (response: Response, error: CoreError | undefined) => void;
+  /** Told when the response begins to run. */
+  readonly onStart: (response: Response) => void;
+}
+
+/** One response from acceptance to its end: numbers what the backend pushes, appends it to the log, folds it. */
+export class Run {
+  readonly #options: RunOptions;
+  readonly #fold: ResponseFold;
+  readonly #assembler: Assembler;
+  readonly #abort = new AbortController();
+  readonly #clearDeadline: () => void;
+  readonly #done: Promise<Response>;
+  #resolveDone: (response: Response) => void = () => {};
+  #sequence = 0;
+  #ended = false;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+    const { x, response, log, lease, clock } = options;
+    this.#fold = new ResponseFold(response);
+    this.#assembler = new Assembler(x, this.#fold, () => this.#elapsed());
+    this.#done = new Promise((resolve) => {
+      this.#resolveDone = resolve;
+    });
+    log.open(response.id, lease.epoch);
+    lease.lost.addEventListener("abort", () => this.cancel("lease-lost"), { once: true });
+    this.#clearDeadline = this.#watchDeadline(clock);
+    this.#append([{ type: "response.created", atMs: 0, response }]);
+  }
+
+  /** The Response as it is now. */
+  get response(): Response {
+    return this.#fold.snapshot();
+  }
+
+  /** Resolves with the final Response; never rejects. */
+  get done(): Promise<Response> {
+    return this.#done;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  announce(progress: RunProgress): void {
+    this.#options.log.announce(this.#options.response.id, progress);
+  }
+
+  /** Runs the request on the route's backend; settles when the backend's slot is free again. Never rejects. */
+  async execute({ backend, model }: Route): Promise<void> {
+    if (this.#ended) return;
+    const { request, clock, response } = this.#options;
+    const queuedMs = clock.now() - response.createdAt;
+    this.#fold.update({ timings: { ...this.#fold.head.timings, queuedMs }, runtime: backend.id });
+    try {
+      await backend.respond({ ...request, model: model.name }, (events) => this.#push(events), this.#abort.signal);
+      this.#finish();
+    } catch (error) {
+      this.fail(this.#abort.signal.aborted ? this.#abort.signal.reason : error);
+    }
+  }
+
+  /** Stops it in any state; a running backend is aborted, the terminal event is written at once. */
+  cancel(reason: string): void {
+    const code = reason === "superseded" ? "superseded" : "cancelled";
+    this.#stop(new CoreError(code, cancelSentence(reason), { reason }));
+  }
+
+  /** Ends it with a problem; a running backend is aborted. */
+  fail(error: unknown): void {
+    this.#stop(toCoreError(error));
+  }
+
+  #stop(error: CoreError): void {
+    if (this.#ended) return;
+    this.#abort.abort(error);
+    this.#end(error);
+  }
+
+  #watchDeadline(clock: Clock): () => void {
+    const { deadlineMs } = this.#options.response;
+    if (deadlineMs === undefined) return () => {};
+    return clock.after(Math.max(0, deadlineMs - clock.now()), () => {
+      const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
+      this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
+    });
+  }
+
+  #push(events: readonly BackendEvent[]): void {
+    if (this.#ended) return;
+    let batch: readonly ResponseEvent[] = [];
+    for (const event of events) {
+      const made = this.#handle(event);
+      if (made.length > 0) batch = batch.length === 0 ? made : [...batch, ...made];
+    }
+    if (batch.length > 0) this.#append(batch);
+  }
+
+  #handle(event: BackendEvent): readonly ResponseEvent[] {
+    switch (event.type) {
+      case "progress":
+        this.announce(event.progress);
+        return [];
+      case "accepted":
+        return this.#accept(event);
+      case "usage":
+        this.#noteUsage(event);
+        return [];
+      default: {
+        const made = this.#assembler.assemble(event);
+        if (made.length > 0) this.#noteFirstOutput();
+        return made;
+      }
+    }
+  }
+
+  #accept(event: Extract<BackendEvent, { type: "accepted" }>): readonly ResponseEvent[] {
+    const { head } = this.#fold;
+    if (head.startedAt !== undefined) return [];
+    const started: ResponseEvent = {
+      type: "response.in_progress",
+      atMs: this.#elapsed(),
+      runtime: head.runtime ?? "",
+    };
+    this.#fold.apply(started);
+    if (event.loadMs !== undefined) this.#addTimings({ loadMs: event.loadMs });
+    if (event.inputTokens !== undefined) {
+      this.#fold.setUsage({
+        inputTokens: event.inputTokens,
+        outputTokens: 0,
+        cachedInputTokens: 0,
+        reasoningTokens: 0,
+      });
+    }
+    this.#options.onStart(this.#fold.head);
+    this.#options.observer.responseStarted?.(this.#fold.head);
+    return [started];
+  }
+
+  #noteUsage({ usage, promptMs, generationMs }: Extract<BackendEvent, { type: "usage" }>): void {
+    this.#fold.setUsage(usage);
+    this.#addTimings({
+      ...(promptMs === undefined ? {} : { promptMs }),
+      ...(generationMs === undefined ? {} : { generationMs }),
+    });
+  }
+
+  #noteFirstOutput(): void {
+    if (this.#fold.head.timings.firstTokenMs !== undefined) return;
+    this.#addTimings({ firstTokenMs: this.#elapsed() });
+    this.#options.observer.responseFirstOutput?.(this.#fold.head);
+  }
+
+  #addTimings(timings: Response["timings"]): void {
+    this.#fold.update({ timings: { ...this.#fold.head.timings, ...timings } });
+  }
+
+  /** The backend's promise resolved: every candidate must have finished. */
+  #finish(): void {
+    if (this.#ended) return;
+    if (this.#assembler.haveFinished(this.#options.request.candidates)) this.#end(undefined);
+    else this.fail(new CoreError("backend-error", "The runtime ended before the answer was complete."));
+  }
+
+  #end(error: CoreError | undefined): void {
+    this.#ended = true;
+    this.#clearDeadline();
+    const closing = error === undefined ? [] : this.#assembler.closeAll();
+    this.#addTimings({ totalMs: this.#elapsed() });
+    const { type, changes } = outcomeOf(this.#fold.snapshot(), error);
+    this.#fold.update({ ...changes, finishedAt: this.#options.clock.now() });
+    const response = this.#fold.snapshot();
+    this.#append([...closing, { type, atMs: this.#elapsed(), response }]);
+    this.#options.onEnd(response, error);
+    this.#options.observer.responseEnded?.(response, error);
+    this.#resolveDone(response);
+  }
+
+  #append(events: readonly ResponseEvent[]): void {
+    const { log, response, lease } = this.#options;
+    this.#sequence = log.append(response.id, lease.epoch, this.#sequence, events);
+  }
+
+  #elapsed(): number {
+    return Math.max(0, this.#options.clock.now() - this.#options.response.createdAt);
+  }
+}
+
+function cancelSentence(reason: string): string {
+  switch (reason) {
+    case "disconnected":
+      return "The connection that made it was lost.";
+    case "abandoned":
+      return "Nobody came back to read it after the connection was lost.";
+    case "superseded":
+      return "A later request took its place.";
+    case "lease-lost":
+      return "Another replica took it over.";
+    default:
+      return "It was cancelled on request.";
+  }
+}

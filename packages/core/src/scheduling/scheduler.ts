@@ -1,0 +1,168 @@
+import type { Clock } from "../ports/clock.ts";
+import { CoreError } from "../problems/core-error.ts";
+import { pickNext, type Waiting } from "./pick-next.ts";
+
+/** One unit of work that waits for a slot. */
+export interface Job {
+  /** Jobs of one lane share its slots: a backend's model. */
+  readonly lane: string;
+  /** Slots of the lane, read anew at each decision. */
+  readonly capacity: () => number;
+  readonly fairnessKey: string;
+  readonly priority: number;
+  /** Runs the work; the slot is free again when the promise settles. Must not reject. */
+  readonly run: () => Promise<void>;
+  /** Place in the queue, from 1; called when it changes while the job waits. */
+  readonly onPosition?: (position: number) => void;
+}
+
+export interface SchedulerLimits {
+  /** Jobs that may wait in all lanes together. */
+  readonly queued: number;
+  /** Jobs that may wait for one fairness key. */
+  readonly queuedPerKey: number;
+}
+
+interface Lane {
+  running: number;
+  readonly waiting: Waiting<Job>[];
+  /** Starts that each key has had, for fairness; only keys that wait or run are kept. */
+  readonly served: Map<string, number>;
+}
+
+/**
+ * Bounded queues with priority, ageing and fairness (LMSP §5): higher priority first, equal ones fairly between keys and
+ * in order of arrival within one; waiting raises the priority, so nothing starves.
+ */
+export class Scheduler {
+  readonly #clock: Clock;
+  readonly #limits: SchedulerLimits;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #queuedByKey = new Map<string, number>();
+  #queued = 0;
+  #arrivals = 0;
+
+  constructor(clock: Clock, limits: SchedulerLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /**
+   * Starts the job now or queues it.
+   * @returns a function that takes it out of the queue; true when it still waited.
+   * @throws CoreError overloaded when the queue is full.
+   */
+  submit(job: Job): () => boolean {
+    this.#refuseWhenFull(job);
+    const lane = this.#lane(job.lane);
+    const waiting: Waiting<Job> = {
+      job,
+      arrival: this.#arrivals++,
+      enqueuedAt: this.#clock.now(),
+      fairnessKey: job.fairnessKey,
+      priority: job.priority,
+    };
+    this.#admitKey(lane, job.fairnessKey);
+    lane.waiting.push(waiting);
+    this.#count(job.fairnessKey, 1);
+    this.#dispatch(job.lane, lane);
+    return () => this.#withdraw(waiting);
+  }
+
+  /** Jobs that wait, in all lanes. */
+  get queued(): number {
+    return this.#queued;
+  }
+
+  get running(): number {
+    let running = 0;
+    for (const lane of this.#lanes.values()) running += lane.running;
+    return running;
+  }
+
+  /** Looks again at a lane whose capacity may have grown. */
+  wake(laneName: string): void {
+    const lane = this.#lanes.get(laneName);
+    if (lane !== undefined) this.#dispatch(laneName, lane);
+  }
+
+  #refuseWhenFull(job: Job): void {
+    const { queued, queuedPerKey } = this.#limits;
+    if (this.#queued >= queued) {
+      throw new CoreError("overloaded", `${queued} requests wait already; try again soon.`, {
+        limit: queued,
+        retryAfterMs: 1_000,
+      });
+    }
+    if ((this.#queuedByKey.get(job.fairnessKey) ?? 0) >= queuedPerKey) {
+      throw new CoreError("overloaded", `${queuedPerKey} requests of yours wait already; try again when some ended.`, {
+        limit: queuedPerKey,
+        retryAfterMs: 1_000,
+      });
+    }
+  }
+
+  #lane(name: string): Lane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = { running: 0, waiting: [], served: new Map() };
+      this.#lanes.set(name, lane);
+    }
+    return lane;
+  }
+
+  /** A key that comes new starts level with the least served one: it neither owes nor is owed the past. */
+  #admitKey(lane: Lane, key: string): void {
+    if (lane.waiting.some((waiting) => waiting.fairnessKey === key)) return;
+    const others = lane.waiting.map((waiting) => lane.served.get(waiting.fairnessKey) ?? 0);
+    const level = others.length === 0 ? 0 : Math.min(...others);
+    lane.served.set(key, Math.max(lane.served.get(key) ?? 0, level));
+  }
+
+  #dispatch(name: string, lane: Lane): void {
+    while (lane.waiting.length > 0) {
+      const capacity = Math.max(1, lane.waiting[0]?.job.capacity() ?? 1);
+      if (lane.running >= capacity) break;
+      const index = pickNext(lane.waiting, lane.served, this.#clock.now());
+      const [next] = lane.waiting.splice(index, 1);
+      if (next === undefined) break;
+      this.#start(name, lane, next);
+    }
+    this.#tellPositions(lane);
+    if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(name);
+  }
+
+  #start(name: string, lane: Lane, { job }: Waiting<Job>): void {
+    this.#count(job.fairnessKey, -1);
+    lane.running += 1;
+    lane.served.set(job.fairnessKey, (lane.served.get(job.fairnessKey) ?? 0) + 1);
+    const free = (): void => {
+      lane.running -= 1;
+      if (lane.waiting.length === 0) lane.served.clear();
+      this.#dispatch(name, lane);
+    };
+    job.run().then(free, free);
+  }
+
+  #withdraw(waiting: Waiting<Job>): boolean {
+    const lane = this.#lanes.get(waiting.job.lane);
+    const index = lane?.waiting.indexOf(waiting) ?? -1;
+    if (lane === undefined || index < 0) return false;
+    lane.waiting.splice(index, 1);
+    this.#count(waiting.fairnessKey, -1);
+    this.#dispatch(waiting.job.lane, lane);
+    return true;
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    this.#queued += change;
+    const count = (this.#queuedByKey.get(key) ?? 0) + change;
+    if (count === 0) this.#queuedByKey.delete(key);
+    else this.#queuedByKey.set(key, count);
+  }
+
+  /** Order of arrival stands for the place; fairness and priority may serve it sooner. */
+  #tellPositions(lane: Lane): void {
+    for (const [index, { job }] of lane.waiting.entries()) job.onPosition?.(index + 1);
+  }
+}

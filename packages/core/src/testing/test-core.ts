@@ -1,0 +1,55 @@
+import { localPrincipal } from "../auth/authenticator.ts";
+import type { Caller } from "../auth/principal.ts";
+import { type Core, type CoreOptions, createCore } from "../core.ts";
+import { MemoryBus } from "../memory/bus.ts";
+import { systemClock } from "../memory/clock.ts";
+import { MemoryEventLog } from "../memory/event-log.ts";
+import { randomIds } from "../memory/ids.ts";
+import { MemoryLeases } from "../memory/leases.ts";
+import { MemoryStore } from "../memory/store.ts";
+import type { Backend } from "../ports/backend.ts";
+import type { EventLogLimits } from "../ports/event-log.ts";
+
+export type TestCoreOptions = Partial<Omit<CoreOptions, "limits" | "backends">> & {
+  readonly backends: readonly Backend[];
+  readonly limits?: Partial<CoreOptions["limits"] & EventLogLimits>;
+};
+
+/** Any one-to-one digest does where no secret is kept. */
+export const testSha256 = (text: string): string =>
+  [...new TextEncoder().encode(text)]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("")
+    .slice(0, 64)
+    .padStart(64, "0");
+
+/** Whoever asks while the service is open. */
+export const testCaller: Caller = { principal: localPrincipal, fairnessKey: "peer:test" };
+
+/** A core in memory with limits that no test meets unless it sets them. */
+export function createTestCore(options: TestCoreOptions): Core {
+  const limits = {
+    queued: 10_000,
+    queuedPerKey: 10_000,
+    resumeWindowMs: 60_000,
+    defaultDeadlineMs: 0,
+    textRetentionMs: 60_000,
+    storedRetentionMs: 3_600_000,
+    bytesPerResponse: 8_388_608,
+    bytesTotal: 268_435_456,
+    ...options.limits,
+  };
+  return createCore({
+    tokens: [],
+    log: new MemoryEventLog(limits),
+    store: new MemoryStore(),
+    leases: new MemoryLeases(),
+    bus: new MemoryBus(),
+    clock: systemClock,
+    ids: randomIds,
+    sha256: testSha256,
+    observer: {},
+    ...options,
+    limits,
+  });
+}

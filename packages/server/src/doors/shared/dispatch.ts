@@ -1,0 +1,99 @@
+import { type Caller, type Core, CoreError, localPrincipal, requireScope, toCoreError } from "@plenum/core";
+import type { Call, Door, DoorRequest, Operation, Responder } from "./door.ts";
+import { parseBody } from "./parse-body.ts";
+
+export interface DispatchContext {
+  readonly core: Core;
+  /** Told of what went wrong, with the cause that the client does not see. */
+  readonly onProblem?: (error: CoreError, request: DoorRequest) => void;
+}
+
+/** Runs one request through its door: route, token, body, operation; every error in the door's own format. */
+export async function dispatch(
+  door: Door,
+  context: DispatchContext,
+  request: DoorRequest,
+  responder: Responder,
+): Promise<void> {
+  try {
+    const { operation, rest } = findOperation(door, request);
+    const call: Call = {
+      core: context.core,
+      request,
+      responder,
+      caller: authenticate(context.core, operation, request),
+      rest,
+      json: (schema) => parseBody(request.body, schema),
+    };
+    await operation.handle(call);
+  } catch (caught) {
+    const error = toCoreError(caught);
+    context.onProblem?.(error, request);
+    answerProblem(door, error, request, responder);
+  }
+}
+
+/** Writes an error before the answer has started; afterwards only the stream's own renderer can, so it is cut. */
+export function answerProblem(door: Door, error: CoreError, request: DoorRequest, responder: Responder): void {
+  if (responder.closed.aborted) return;
+  if (responder.hasStarted) {
+    responder.end();
+    return;
+  }
+  const { status, headers, body } = door.renderProblem(error, request);
+  responder.start(status, headers);
+  responder.end(request.method === "HEAD" ? undefined : body);
+}
+
+interface Match {
+  readonly operation: Operation;
+  readonly rest: string;
+}
+
+function findOperation(door: Door, request: DoorRequest): Match {
+  const allowed: string[] = [];
+  for (const operation of door.operations) {
+    const rest = matchPath(operation.path, request.path);
+    if (rest === undefined) continue;
+    if (operation.method === request.method) return { operation, rest };
+    allowed.push(operation.method);
+  }
+  if (allowed.length > 0) {
+    const methods = [...new Set(allowed)].join(", ");
+    throw new CoreError("method-not-allowed", `${request.path} takes ${methods}, not ${request.method}.`, {
+      reason: methods,
+    });
+  }
+  throw new CoreError("unsupported-operation", `There is no ${request.method} ${request.path} here.`);
+}
+
+/** @returns what stands for the `*` (decoded), empty for an exact match, undefined when the path does not match. */
+function matchPath(pattern: string, path: string): string | undefined {
+  const star = pattern.indexOf("*");
+  if (star < 0) return path === pattern ? "" : undefined;
+  const before = pattern.slice(0, star);
+  const after = pattern.slice(star + 1);
+  if (path.length <= before.length + after.length || !path.startsWith(before) || !path.endsWith(after)) {
+    return undefined;
+  }
+  try {
+    return decodeURIComponent(path.slice(before.length, path.length - after.length));
+  } catch {
+    return undefined;
+  }
+}
+
+function authenticate(core: Core, operation: Operation, request: DoorRequest): Caller {
+  if (operation.scope === null) {
+    return { principal: { ...localPrincipal, scopes: new Set() }, fairnessKey: `peer:${request.peer}` };
+  }
+  const caller = core.authenticator.authenticate(bearerOf(request), request.peer);
+  requireScope(caller.principal, operation.scope);
+  return caller;
+}
+
+/** Token of `Authorization: Bearer`, case-insensitive (RFC 6750). */
+export function bearerOf(request: DoorRequest): string | undefined {
+  const match = /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "");
+  return match?.[1];
+}

@@ -1,0 +1,64 @@
+import { CoreError, type DoorKind, type OwnedResponse, type Response, type ResponseRequest } from "@plenum/core";
+import type { Call, ResponseHeaders } from "./door.ts";
+import { type StreamRenderer, streamResponse } from "./stream-response.ts";
+
+export interface RunResponseOptions {
+  readonly call: Call;
+  readonly door: DoorKind;
+  readonly request: ResponseRequest;
+  /** Milliseconds after which a stream's headers leave even without output (LMSP §6). */
+  readonly headersAfterMs: number;
+}
+
+/** Creates the response and streams it to the client that asked; a lost connection is told to its owner's rule. */
+export async function streamToOwner(
+  options: RunResponseOptions,
+  makeRenderer: (owned: OwnedResponse) => StreamRenderer,
+): Promise<void> {
+  const { call, door, request, headersAfterMs } = options;
+  const owned = await call.core.responses.create(request, call.caller, door);
+  let refused: CoreError | undefined;
+  await streamResponse({
+    reader: owned.read(),
+    renderer: makeRenderer(owned),
+    responder: call.responder,
+    clock: call.core.clock,
+    headersAfterMs,
+    refuse: (error) => {
+      refused = error;
+    },
+    onLost: () => owned.ownerLeft(),
+  });
+  if (refused !== undefined) throw refused;
+}
+
+/**
+ * Creates the response and waits for its end.
+ * @returns undefined when the client went away.
+ * @throws CoreError the problem it ended with.
+ */
+export async function completeForOwner(
+  options: RunResponseOptions,
+): Promise<{ readonly owned: OwnedResponse; readonly response: Response } | undefined> {
+  const { call, door, request } = options;
+  const owned = await call.core.responses.create(request, call.caller, door);
+  const onClosed = (): void => owned.ownerLeft();
+  const { closed } = call.responder;
+  if (closed.aborted) onClosed();
+  closed.addEventListener("abort", onClosed, { once: true });
+  const response = await owned.done;
+  closed.removeEventListener("abort", onClosed);
+  if (closed.aborted) return undefined;
+  if (response.problem !== undefined) {
+    const { code, detail, details } = response.problem;
+    throw new CoreError(code, detail, details);
+  }
+  return { owned, response };
+}
+
+/** Answers with a JSON body. */
+export function answerJson(call: Call, status: number, body: unknown, headers: ResponseHeaders = {}): void {
+  if (call.responder.closed.aborted) return;
+  call.responder.start(status, { "content-type": "application/json; charset=utf-8", ...headers });
+  call.responder.end(JSON.stringify(body));
+}

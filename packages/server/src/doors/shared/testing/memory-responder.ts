@@ -1,0 +1,63 @@
+import type { Responder, ResponseHeaders } from "../door.ts";
+
+/** A responder without a socket. */
+export class MemoryResponder implements Responder {
+  readonly #closed = new AbortController();
+  #drain: () => void = () => {};
+  #resolveEnded: () => void = () => {};
+  status = 0;
+  headers: ResponseHeaders = {};
+  text = "";
+  readonly writes: string[] = [];
+  hasStarted = false;
+  hasEnded = false;
+  /** Set to stop taking text, as a slow client does. */
+  isFull = false;
+  readonly ended: Promise<void>;
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** The client goes away. */
+  close(): void {
+    this.#closed.abort();
+    this.#resolveEnded();
+  }
+
+  drain(): void {
+    this.isFull = false;
+    this.#drain();
+  }
+
+  start(status: number, headers: ResponseHeaders): void {
+    if (this.hasStarted) throw new Error("started twice");
+    this.hasStarted = true;
+    this.status = status;
+    this.headers = headers;
+  }
+
+  write(text: string): boolean {
+    if (!this.hasStarted || this.hasEnded) throw new Error("written outside of the answer");
+    this.text += text;
+    this.writes.push(text);
+    return !this.isFull;
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drain = listener;
+  }
+
+  end(text = ""): void {
+    if (!this.hasStarted || this.hasEnded) throw new Error("ended outside of the answer");
+    this.text += text;
+    this.hasEnded = true;
+    this.#resolveEnded();
+  }
+}
