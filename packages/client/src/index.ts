@@ -1,1 +1,41 @@
-export {};
+export {
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  createClient,
+  type EventsOptions,
+  type ResponsesApi,
+} from "./client.ts";
+export {
+  finalResponse,
+  isTerminalEvent,
+  type LmspEvent,
+  type NumberedEvent,
+  type ResponseProgressEvent,
+  type TerminalEvent,
+} from "./events.ts";
+export type { ResumePolicy } from "./follow.ts";
+export { type Fetch, normalizeBaseUrl } from "./http.ts";
+export type {
+  FunctionCallOutput,
+  InputFunctionCall,
+  InputItem,
+  InputMessage,
+  InputReasoning,
+  OutputFunctionCall,
+  OutputItem,
+  OutputMessage,
+  OutputReasoning,
+  TokenLogprob,
+} from "./items.ts";
+export type { LmspCapabilities, LmspModel, LmspModelState, Page } from "./models.ts";
+export { type ClientErrorCode, LmspError, type LmspProblem } from "./problem.ts";
+export {
+  type ListResponsesOptions,
+  type LmspResponse,
+  type LmspResponseStatus,
+  type LmspUsage,
+  outputText,
+  type ResponseRequest,
+} from "./responses.ts";
+export type { ServiceDocument, ServiceInterface } from "./service.ts";

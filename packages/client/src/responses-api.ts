@@ -1,0 +1,137 @@
+import type { ResponsesApi } from "./client.ts";
+import type { LmspEvent } from "./events.ts";
+import { isTerminalEvent } from "./events.ts";
+import { follow, type ResumePolicy } from "./follow.ts";
+import type { Call, Http } from "./http.ts";
+import type { ListResponsesOptions, LmspResponse, ResponseRequest } from "./responses.ts";
+
+const path = "/lmsp/v1/responses";
+const eventStream = "text/event-stream";
+
+function pathOf(id: string, rest = ""): string {
+  return `${path}/${encodeURIComponent(id)}${rest}`;
+}
+
+/** The calls under `/lmsp/v1/responses`. */
+export function createResponsesApi(http: Http, policy: ResumePolicy): ResponsesApi {
+  return {
+    create: (request, { signal } = {}) =>
+      http.json({ method: "POST", path, body: { ...request, stream: false }, signal }),
+    stream: (request, { signal } = {}) =>
+      request.background === true
+        ? streamBackground(http, policy, request, signal)
+        : streamOwned(http, policy, request, signal),
+    events: (id, { after = 0, signal } = {}) => watch(http, policy, id, after, signal),
+    get: (id, { signal } = {}) => http.json({ path: pathOf(id), signal }),
+    list: (filter = {}, { signal } = {}) => http.json({ path: `${path}${queryOf(filter)}`, signal }),
+    cancel: (id, { signal } = {}) => http.json({ method: "POST", path: pathOf(id, "/cancel"), signal }),
+    delete: async (id, { signal } = {}) => {
+      const answer = await http.send({ method: "DELETE", path: pathOf(id), signal });
+      await answer.body?.cancel();
+    },
+  };
+}
+
+function queryOf(filter: ListResponsesOptions): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) {
+    if (value !== undefined) query.set(name, String(value));
+  }
+  return query.size === 0 ? "" : `?${query}`;
+}
+
+function eventsCall(id: string, after: number, signal: AbortSignal | undefined): Call {
+  const headers: Record<string, string> = after > 0 ? { "last-event-id": String(after) } : {};
+  return { path: pathOf(id, "/events"), accept: eventStream, headers, signal };
+}
+
+async function* watch(
+  http: Http,
+  policy: ResumePolicy,
+  id: string,
+  after: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LmspEvent> {
+  const reopen = (last: number) => http.send(eventsCall(id, last, signal));
+  yield* follow({ first: await reopen(after), after, reopen, policy, signal });
+}
+
+/** A background response is made first and then watched: it belongs to no connection. */
+async function* streamBackground(
+  http: Http,
+  policy: ResumePolicy,
+  request: ResponseRequest,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LmspEvent> {
+  const made = await http.json<LmspResponse>({ method: "POST", path, body: { ...request, stream: false }, signal });
+  yield* watch(http, policy, made.id, 0, signal);
+}
+
+/** Longest that an aborted request is waited for, to learn the id under which it must be cancelled. */
+const idWaitMs = 3000;
+
+async function* streamOwned(
+  http: Http,
+  policy: ResumePolicy,
+  request: ResponseRequest,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LmspEvent> {
+  const keeps = request.on_disconnect === "continue";
+  const connection = new AbortController();
+  const opening = http.send({
+    method: "POST",
+    path,
+    body: { ...request, stream: true },
+    accept: eventStream,
+    signal: connection.signal,
+  });
+  const disconnect = () => connection.abort(signal?.reason);
+  let id: string | undefined;
+  let isEnded = false;
+  try {
+    const first = await unlessAborted(opening, signal);
+    id = first.headers.get("x-lmsp-response-id") ?? undefined;
+    signal?.addEventListener("abort", disconnect, { once: true });
+    const reopen = (last: number) => http.send(eventsCall(id ?? "", last, connection.signal));
+    for await (const event of follow({ first, after: 0, reopen, policy, signal: connection.signal })) {
+      if (event.type === "response.created") id = event.response.id;
+      isEnded = isTerminalEvent(event);
+      yield event;
+    }
+    isEnded = true;
+  } finally {
+    signal?.removeEventListener("abort", disconnect);
+    if (isEnded || keeps) connection.abort();
+    else void abandon(http, opening, connection, id);
+  }
+}
+
+/** Cancels a response that nobody reads any more. The service does so by itself later, so a failure is no loss. */
+async function abandon(
+  http: Http,
+  opening: Promise<Response>,
+  connection: AbortController,
+  id: string | undefined,
+): Promise<void> {
+  const timer = setTimeout(() => connection.abort(), idWaitMs);
+  try {
+    const known = id ?? (await opening).headers.get("x-lmsp-response-id");
+    if (known !== null) await (await http.send({ method: "POST", path: pathOf(known, "/cancel") })).body?.cancel();
+  } catch {
+    // The request failed by itself, or the service is gone: nothing is left to cancel.
+  } finally {
+    clearTimeout(timer);
+    connection.abort();
+  }
+}
+
+/** The promise, or a rejection with the signal's reason as soon as it is aborted. */
+function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason);
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
+}
