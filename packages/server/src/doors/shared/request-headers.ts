@@ -1,0 +1,48 @@
+import { CoreError, type DisconnectPolicy, type ResponseRequest, requestLimits } from "@plenum/core";
+import type { DoorRequest } from "./door.ts";
+
+/** What LMSP's request headers say; absent ones keep the door's default (LMSP §5). */
+export type HeaderFields = Partial<Pick<ResponseRequest, "priority" | "deadlineMs" | "onDisconnect">>;
+
+/** Longest time that a client may ask for: a timer can't wait longer. */
+const maxTimeoutMs = 2_147_483_647;
+
+/**
+ * Reads `X-LMSP-Priority` (-8 … 8, higher sooner), `X-LMSP-Timeout-Ms` (milliseconds from acceptance, at least 1) and
+ * `X-LMSP-On-Disconnect` (`cancel` or `continue`), for doors whose bodies have no words for them.
+ * @param nowMs milliseconds since the epoch, from which the timeout counts.
+ * @throws CoreError invalid-request with the header as `param`.
+ */
+export function readRequestHeaders(headers: DoorRequest["headers"], nowMs: number): HeaderFields {
+  const { priority: most } = requestLimits;
+  const priority = wholeNumber(headers, "X-LMSP-Priority", -most, most);
+  const timeoutMs = wholeNumber(headers, "X-LMSP-Timeout-Ms", 1, maxTimeoutMs);
+  const onDisconnect = disconnectPolicy(headers);
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    ...(timeoutMs === undefined ? {} : { deadlineMs: nowMs + timeoutMs }),
+    ...(onDisconnect === undefined ? {} : { onDisconnect }),
+  };
+}
+
+function valueOf(headers: DoorRequest["headers"], name: string): string | undefined {
+  const value = headers[name.toLowerCase()]?.trim();
+  return value === "" ? undefined : value;
+}
+
+function wholeNumber(headers: DoorRequest["headers"], name: string, min: number, max: number): number | undefined {
+  const text = valueOf(headers, name);
+  if (text === undefined) return undefined;
+  const value = /^[+-]?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new CoreError("invalid-request", `The header ${name} must be a whole number from ${min} to ${max}.`, {
+    param: name,
+  });
+}
+
+function disconnectPolicy(headers: DoorRequest["headers"]): DisconnectPolicy | undefined {
+  const name = "X-LMSP-On-Disconnect";
+  const value = valueOf(headers, name)?.toLowerCase();
+  if (value === undefined || value === "cancel" || value === "continue") return value;
+  throw new CoreError("invalid-request", `The header ${name} must be cancel or continue.`, { param: name });
+}
