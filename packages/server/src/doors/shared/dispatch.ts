@@ -17,6 +17,7 @@ export async function dispatch(
 ): Promise<void> {
   try {
     const { operation, rest } = findOperation(door, request);
+    if (door.requiresJson) requireJson(request);
     const call: Call = {
       core: context.core,
       request,
@@ -43,6 +44,13 @@ export function answerProblem(door: Door, error: CoreError, request: DoorRequest
   const { status, headers, body } = door.renderProblem(error, request);
   responder.start(status, headers);
   responder.end(request.method === "HEAD" ? undefined : body);
+}
+
+/** @throws CoreError unsupported-media-type */
+function requireJson({ body, headers }: DoorRequest): void {
+  const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  if (body.length === 0 || !mediaType || /^application\/(.+\+)?json$/.test(mediaType)) return;
+  throw new CoreError("unsupported-media-type", `Send application/json, not ${mediaType}.`, { param: "content-type" });
 }
 
 interface Match {

@@ -73,6 +73,8 @@ export interface RenderedProblem {
 export interface Door {
   readonly kind: DoorKind;
   readonly operations: readonly Operation[];
+  /** True: a body whose media type says something other than JSON is refused. */
+  readonly requiresJson: boolean;
   /** True for paths whose errors have this door's format, also where no operation is. */
   owns(path: string): boolean;
   /** An error before the answer has started. */

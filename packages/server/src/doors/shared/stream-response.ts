@@ -21,7 +21,7 @@ export interface StreamOptions {
   readonly renderer: StreamRenderer;
   readonly responder: Responder;
   readonly clock: Clock;
-  /** Milliseconds after which the headers leave even without output. */
+  /** Milliseconds after which the headers leave even without output; 0: at once. */
   readonly headersAfterMs: number;
   /** Turns a problem that came before the headers left into an answer with a status of its own. */
   readonly refuse: (error: CoreError) => void;
@@ -68,6 +68,7 @@ class StreamPump {
       this.#isBlocked = false;
       this.#schedule();
     });
+    if (headersAfterMs === 0) this.#start();
     this.#timers.push(clock.after(headersAfterMs, () => this.#start()));
     this.#comment();
     this.#flush();

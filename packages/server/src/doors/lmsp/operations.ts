@@ -1,0 +1,162 @@
+import { CoreError, type DoorKind, mayUseModel, type ResponseQuery, type ResponseStatus } from "@plenum/core";
+import { z } from "zod";
+import { compact } from "../shared/compact.ts";
+import type { Call, Operation } from "../shared/door.ts";
+import { toInvalidRequest } from "../shared/parse-body.ts";
+import { answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
+import { streamResponse } from "../shared/stream-response.ts";
+import { toCoreRequest } from "./request.ts";
+import { toWireModel, toWireResponse } from "./response.ts";
+import { responseSchema, strictResponseSchema } from "./schema.ts";
+import { type ServiceFacts, toServiceDocument } from "./service-document.ts";
+import { createRenderer } from "./stream.ts";
+
+const root = "/lmsp/v1";
+/** Milliseconds after which a stream's headers leave even without an event (LMSP §6). */
+const headersAfterMs = 1_000;
+
+export function createOperations(facts: ServiceFacts): readonly Operation[] {
+  const describe = ({ request, responder }: Call): void => {
+    responder.start(200, { "content-type": "application/json; charset=utf-8", "cache-control": "max-age=10" });
+    responder.end(JSON.stringify(toServiceDocument(facts, request.origin)));
+  };
+  return [
+    { name: "service", method: "GET", path: "/.well-known/lmsp", scope: null, handle: describe },
+    { name: "models.list", method: "GET", path: `${root}/models`, scope: "read", handle: listModels },
+    { name: "models.get", method: "GET", path: `${root}/models/*`, scope: "read", handle: getModel },
+    { name: "responses.create", method: "POST", path: `${root}/responses`, scope: "infer", handle: createResponse },
+    { name: "responses.list", method: "GET", path: `${root}/responses`, scope: "read", handle: listResponses },
+    { name: "responses.events", method: "GET", path: `${root}/responses/*/events`, scope: "read", handle: readEvents },
+    {
+      name: "responses.cancel",
+      method: "POST",
+      path: `${root}/responses/*/cancel`,
+      scope: "infer",
+      handle: cancelResponse,
+    },
+    { name: "responses.get", method: "GET", path: `${root}/responses/*`, scope: "read", handle: getResponse },
+    { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
+  ];
+}
+
+function listModels(call: Call): void {
+  const { core, caller, request, responder } = call;
+  const etag = `"${core.catalog.version.toString(36)}-${caller.principal.id}"`;
+  if (request.headers["if-none-match"] === etag) {
+    responder.start(304, { etag });
+    responder.end();
+    return;
+  }
+  const models = core.catalog.list().filter(({ id }) => mayUseModel(caller.principal, id));
+  answerJson(call, 200, { data: models.map(toWireModel), next_cursor: null }, { etag });
+}
+
+function getModel(call: Call): void {
+  const { model } = call.core.catalog.resolve(call.rest);
+  if (!mayUseModel(call.caller.principal, model.id)) {
+    throw new CoreError("model-not-found", `There is no model '${call.rest}'.`, { model: call.rest });
+  }
+  answerJson(call, 200, toWireModel(model));
+}
+
+async function createResponse(call: Call): Promise<void> {
+  const { request } = call;
+  const isStrict = /\bhandling=strict\b/i.test(request.headers["prefer"] ?? "");
+  const wire = call.json(isStrict ? strictResponseSchema : responseSchema);
+  const isStream = wire.stream ?? /\btext\/event-stream\b/i.test(request.headers["accept"] ?? "");
+  const coreRequest = toCoreRequest(wire, call.core.clock.now(), isStream);
+  const options = { call, door: "lmsp", request: coreRequest, headersAfterMs } as const;
+  if (isStream) {
+    await streamToOwner(options, ({ id }) => createRenderer(headersOf(id)));
+    return;
+  }
+  const completed = await completeForOwner(options);
+  if (completed === undefined) return;
+  const { owned, response } = completed;
+  answerJson(call, 200, toWireResponse(response), headersOf(owned.id));
+}
+
+function headersOf(id: string): Record<string, string> {
+  return { "x-lmsp-response-id": id, location: `${root}/responses/${id}` };
+}
+
+async function getResponse(call: Call): Promise<void> {
+  const { response } = await call.core.responses.get(call.rest, call.caller.principal);
+  answerJson(call, 200, toWireResponse(response));
+}
+
+async function cancelResponse(call: Call): Promise<void> {
+  const response = await call.core.responses.cancel(call.rest, call.caller.principal);
+  answerJson(call, 200, toWireResponse(response));
+}
+
+async function deleteResponse(call: Call): Promise<void> {
+  await call.core.responses.delete(call.rest, call.caller.principal);
+  call.responder.start(204, {});
+  call.responder.end();
+}
+
+const listQuery = z.object({
+  door: z.enum(["lmsp", "openai", "ollama", "nnrp"]).optional(),
+  model: z.string().optional(),
+  status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]).optional(),
+  owner: z.string().optional(),
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(1000).default(100),
+});
+
+async function listResponses(call: Call): Promise<void> {
+  const parsed = listQuery.safeParse(Object.fromEntries(call.request.query));
+  if (!parsed.success) throw toInvalidRequest(parsed.error.issues);
+  const { limit, ...filters } = parsed.data;
+  const query: ResponseQuery = { limit, ...compact<Filters>(filters) };
+  const page = await call.core.responses.list(query, call.caller.principal);
+  const data = page.data.map(({ response }) => toWireResponse(response));
+  answerJson(call, 200, { data, next_cursor: page.nextCursor ?? null });
+}
+
+interface Filters {
+  readonly door?: DoorKind | undefined;
+  readonly model?: string | undefined;
+  readonly status?: ResponseStatus | undefined;
+  readonly owner?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+async function readEvents(call: Call): Promise<void> {
+  const { core, rest, caller, responder } = call;
+  const reader = await core.responses.events(rest, placeOf(call), caller.principal);
+  if (reader === undefined) {
+    // An EventSource stops at 204 (HTML standard, server-sent events).
+    responder.start(204, {});
+    responder.end();
+    return;
+  }
+  await streamResponse({
+    reader,
+    renderer: createRenderer({}),
+    responder,
+    clock: core.clock,
+    headersAfterMs: 0,
+    refuse: (error) => {
+      throw error;
+    },
+  });
+}
+
+/** Sequence after which reading starts: `?after=N`, else `Last-Event-ID`, else the beginning. */
+function placeOf({ request }: Call): number {
+  const isQuery = request.query.has("after");
+  const text = (isQuery ? request.query.get("after") : request.headers["last-event-id"]) ?? "";
+  if (text === "") return 0;
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new CoreError(
+      "invalid-request",
+      `The place to resume after must be an event's number, not '${text.slice(0, 40)}'.`,
+      {
+        param: isQuery ? "after" : "Last-Event-ID",
+      },
+    );
+  }
+  return Number(text);
+}

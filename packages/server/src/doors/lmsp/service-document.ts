@@ -1,0 +1,37 @@
+/** Facts of the service that its document tells (LMSP §1). */
+export interface ServiceFacts {
+  /** Made once and kept; replicas share it. */
+  readonly id: string;
+  /** One for each replica. */
+  readonly instance: string;
+  readonly name: string;
+  readonly version: string;
+  readonly authRequired: boolean;
+  readonly limits: { readonly requestBytes: number; readonly eventRetentionS: number };
+  /** One entry for each endpoint that is on; URLs from the given origin. */
+  interfaces(origin: string): readonly InterfaceEntry[];
+}
+
+export interface InterfaceEntry {
+  readonly kind: "lmsp" | "openai" | "ollama" | "nnrp";
+  readonly url: string;
+  readonly version?: string;
+  readonly operations?: readonly string[];
+}
+
+/** Tells nothing that a stranger on the network must not know: no model names. */
+export function toServiceDocument(facts: ServiceFacts, origin: string): Record<string, unknown> {
+  return {
+    lmsp_version: "1.0",
+    service: {
+      id: facts.id,
+      instance: facts.instance,
+      name: facts.name,
+      software: { name: "plenum", version: facts.version },
+    },
+    auth: { required: facts.authRequired, schemes: ["bearer"] },
+    interfaces: facts.interfaces(origin),
+    features: { event_resume: true, idempotency: false, priorities: true, tasks: [] },
+    limits: { request_bytes: facts.limits.requestBytes, event_retention_s: facts.limits.eventRetentionS },
+  };
+}

@@ -1,0 +1,106 @@
+import type { CoreError, LogEntry, ResponseEvent, RunProgress } from "@plenum/core";
+import { compact } from "../shared/compact.ts";
+import type { StreamRenderer } from "../shared/stream-response.ts";
+import { toProblemBody } from "./errors.ts";
+import { toWireItem, toWireLogprob, toWireResponse } from "./response.ts";
+
+/** Key of this format in the log's renderings: one render for all readers. */
+const format = "lmsp";
+
+/** The native event stream (LMSP §6): the same bytes for every reader, now and on a replay. */
+export function createRenderer(headers: Readonly<Record<string, string>>): StreamRenderer {
+  return {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+      ...headers,
+    },
+    startsWith: ({ event }) => event.type !== "response.created" && event.type !== "response.failed",
+    render: renderEntry,
+    progress: renderProgress,
+    comment: ": still here\n\n",
+    expired: renderExpired,
+  };
+}
+
+function renderEntry(entry: LogEntry): string {
+  let text = entry.renderings?.get(format);
+  if (text === undefined) {
+    text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${dataOf(entry)}\n\n`;
+    entry.renderings ??= new Map();
+    entry.renderings.set(format, text);
+  }
+  return text;
+}
+
+function dataOf({ sequence, event }: LogEntry): string {
+  const { type, atMs } = event;
+  // The common token is put together around its one escaped text.
+  if (type === "response.output_text.delta" && event.logprobs === undefined) {
+    return `{"type":"${type}","sequence":${sequence},"at_ms":${atMs},"item_id":"${event.itemId}","index":${event.index},"delta":${JSON.stringify(event.delta)}}`;
+  }
+  return JSON.stringify({ type, sequence, at_ms: atMs, ...membersOf(event) });
+}
+
+function membersOf(event: ResponseEvent): Record<string, unknown> {
+  switch (event.type) {
+    case "response.created":
+    case "response.completed":
+    case "response.incomplete":
+    case "response.failed":
+    case "response.cancelled":
+      return { response: toWireResponse(event.response) };
+    case "response.in_progress":
+      return { runtime: event.runtime };
+    case "response.output_item.added":
+      return { item: toWireItem(event.item) };
+    case "response.output_item.done":
+      return compact({
+        item: toWireItem(event.item),
+        finish_reason: event.finishReason,
+        raw_finish_reason: event.rawFinishReason,
+      });
+    case "response.output_text.delta":
+      return compact({
+        item_id: event.itemId,
+        index: event.index,
+        delta: event.delta,
+        logprobs: event.logprobs?.map(toWireLogprob),
+      });
+    case "response.refusal.delta":
+    case "response.reasoning_text.delta":
+    case "response.function_call_arguments.delta":
+      return { item_id: event.itemId, index: event.index, delta: event.delta };
+    case "response.output_text.done":
+    case "response.reasoning_text.done":
+      return { item_id: event.itemId, index: event.index, text: event.text };
+    case "response.refusal.done":
+      return { item_id: event.itemId, index: event.index, refusal: event.refusal };
+    case "response.function_call_arguments.done":
+      return { item_id: event.itemId, index: event.index, arguments: event.arguments };
+  }
+}
+
+function renderProgress(progress: RunProgress): string {
+  return `event: response.progress\ndata: ${JSON.stringify({ type: "response.progress", ...toWireProgress(progress) })}\n\n`;
+}
+
+function toWireProgress(progress: RunProgress): Record<string, unknown> {
+  switch (progress.kind) {
+    case "queued":
+      return compact({
+        kind: "queued",
+        position: progress.position,
+        expected_wait_ms: progress.expectedWaitMs,
+      });
+    case "loading":
+      return { kind: "loading" };
+    case "prompt":
+      return { kind: "prompt", done_tokens: progress.doneTokens, total_tokens: progress.totalTokens };
+  }
+}
+
+function renderExpired(error: CoreError): string {
+  return `event: error\ndata: ${JSON.stringify(toProblemBody(error))}\n\n`;
+}
