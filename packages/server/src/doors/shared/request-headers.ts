@@ -25,13 +25,13 @@ export function readRequestHeaders(headers: DoorRequest["headers"], nowMs: numbe
   };
 }
 
-function valueOf(headers: DoorRequest["headers"], name: string): string | undefined {
+function headerValue(headers: DoorRequest["headers"], name: string): string | undefined {
   const value = headers[name.toLowerCase()]?.trim();
   return value === "" ? undefined : value;
 }
 
 function wholeNumber(headers: DoorRequest["headers"], name: string, min: number, max: number): number | undefined {
-  const text = valueOf(headers, name);
+  const text = headerValue(headers, name);
   if (text === undefined) return undefined;
   const value = /^[+-]?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
@@ -42,7 +42,7 @@ function wholeNumber(headers: DoorRequest["headers"], name: string, min: number,
 
 function disconnectPolicy(headers: DoorRequest["headers"]): DisconnectPolicy | undefined {
   const name = "X-LMSP-On-Disconnect";
-  const value = valueOf(headers, name)?.toLowerCase();
+  const value = headerValue(headers, name)?.toLowerCase();
   if (value === undefined || value === "cancel" || value === "continue") return value;
   throw new CoreError("invalid-request", `The header ${name} must be cancel or continue.`, { param: name });
 }
