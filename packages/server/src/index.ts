@@ -15,3 +15,13 @@ export {
   type Scope,
   type TokenConfig,
 } from "./config/index.ts";
+export {
+  type EnsuredModelFile,
+  type EnsureModelFileOptions,
+  ensureStarterModel,
+  type FetchProgress,
+  type FetchSource,
+  hasModelFile,
+  type OnProgress,
+  starterModel,
+} from "./model-files/index.ts";
