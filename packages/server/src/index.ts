@@ -25,3 +25,4 @@ export {
   type OnProgress,
   starterModel,
 } from "./model-files/index.ts";
+export { createServer, type PlenumServer, type ServerOptions, version } from "./server.ts";

@@ -1,0 +1,190 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Core, CoreError, randomIds, toCoreError } from "@plenum/core";
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { answerProblem, dispatch } from "../doors/shared/dispatch.ts";
+import type { Door, DoorRequest, ResponseHeaders } from "../doors/shared/door.ts";
+import { corsHeaders, preflightHeaders, refuseForeign } from "./cors.ts";
+import { type HostRules, isAllowedOrigin } from "./host-check.ts";
+import { HttpResponder } from "./http-responder.ts";
+import { addOperatorRoutes, type OperatorFacts } from "./operator-routes.ts";
+
+export interface HttpServiceOptions extends HostRules {
+  readonly core: Core;
+  /** The first that owns a path answers; the first of all answers what nobody owns. */
+  readonly doors: readonly Door[];
+  readonly host: string;
+  readonly port: number;
+  /** Base URL that clients use, when a proxy stands before the service. */
+  readonly publicUrl?: string;
+  /** Bytes of a body; more is refused. */
+  readonly requestBytes: number;
+  /** Milliseconds for a request's headers to arrive. */
+  readonly headerTimeoutMs: number;
+  /** Milliseconds for a whole request to arrive, and that an idle connection stays open; 0: for ever. */
+  readonly idleTimeoutMs: number;
+  readonly operator: OperatorFacts;
+  /** Told of every problem with the cause that clients don't see. */
+  readonly onProblem: (error: CoreError, request: DoorRequest) => void;
+  /** Told once an answer has ended or its client has gone. */
+  readonly onAnswered: (request: DoorRequest, status: number) => void;
+}
+
+/** The doors behind one listener: host and origin rules, CORS, limits, request ids. */
+export class HttpService {
+  readonly #options: HttpServiceOptions;
+  readonly #app: FastifyInstance;
+
+  constructor(options: HttpServiceOptions) {
+    this.#options = options;
+    this.#app = Fastify({
+      bodyLimit: options.requestBytes,
+      keepAliveTimeout: options.idleTimeoutMs,
+      requestTimeout: options.idleTimeoutMs,
+      forceCloseConnections: true,
+      exposeHeadRoutes: false,
+      http: { headersTimeout: options.headerTimeoutMs },
+      routerOptions: { maxParamLength: 4096 },
+      frameworkErrors: (_error, request, reply) => this.#answer(request, reply),
+    });
+    this.#app.removeAllContentTypeParsers();
+    this.#app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    this.#app.addHook("onRequest", async (request, reply) => this.#admit(request, reply));
+    this.#app.setErrorHandler((error, request, reply) => this.#refuseBody(error, request, reply));
+    addOperatorRoutes(this.#app, options.core, options.operator);
+    this.#app.all("/*", (request, reply) => this.#answer(request, reply));
+    this.#app.setNotFoundHandler((request, reply) => this.#answer(request, reply));
+  }
+
+  /** @throws Error with code EADDRINUSE, EACCES, EADDRNOTAVAIL. */
+  async listen(): Promise<void> {
+    await this.#app.listen({ host: this.#options.host, port: this.#options.port });
+  }
+
+  /** Port that it listens on. */
+  get port(): number {
+    const address = this.#app.server.address() as AddressInfo | null;
+    return address?.port ?? this.#options.port;
+  }
+
+  /** Open connections. */
+  connections(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#app.server.getConnections((_error, count) => resolve(count ?? 0));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#app.close();
+  }
+
+  /** Before the body is read: foreign hosts and origins are refused, preflights answered. */
+  #admit(request: FastifyRequest, reply: FastifyReply): void {
+    const { headers } = request;
+    const responder = this.#responderFor(request, reply);
+    try {
+      refuseForeign(
+        { host: headers.host, origin: headers.origin, secFetchSite: one(headers["sec-fetch-site"]) },
+        this.#options,
+      );
+    } catch (error) {
+      reply.hijack();
+      this.#answerProblem(toCoreError(error), request, responder);
+      return;
+    }
+    if (request.method === "OPTIONS" && headers["access-control-request-method"] !== undefined) {
+      reply.hijack();
+      responder.start(204, preflightHeaders(one(headers["access-control-request-headers"])));
+      responder.end();
+    }
+  }
+
+  #answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const responder = this.#responderFor(request, reply);
+    const doorRequest = this.#doorRequest(request);
+    reply.hijack();
+    const { core, onProblem, onAnswered } = this.#options;
+    reply.raw.once("close", () => onAnswered(doorRequest, reply.raw.statusCode));
+    void dispatch(this.#doorOf(doorRequest.path), { core, onProblem }, doorRequest, responder);
+    return reply;
+  }
+
+  /** The body could not be read. */
+  #refuseBody(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const { requestBytes } = this.#options;
+    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+    const problem =
+      code === "FST_ERR_CTP_BODY_TOO_LARGE"
+        ? new CoreError("request-too-large", `The body may have ${requestBytes} bytes; send less.`, {
+            limit: requestBytes,
+          })
+        : new CoreError("invalid-request", "The body could not be read.", {}, { cause: error });
+    reply.hijack();
+    this.#answerProblem(problem, request, this.#responderFor(request, reply));
+  }
+
+  #answerProblem(error: CoreError, request: FastifyRequest, responder: HttpResponder): void {
+    const doorRequest = this.#doorRequest(request);
+    this.#options.onProblem(error, doorRequest);
+    answerProblem(this.#doorOf(doorRequest.path), error, doorRequest, responder);
+  }
+
+  #responderFor(request: FastifyRequest, reply: FastifyReply): HttpResponder {
+    const known = responders.get(request);
+    if (known !== undefined) return known;
+    const { origin, host } = request.headers;
+    const isAllowed = origin !== undefined && isAllowedOrigin(origin, host, this.#options);
+    const baseHeaders: ResponseHeaders = { "x-request-id": requestIdOf(request), ...corsHeaders(origin, isAllowed) };
+    const responder = new HttpResponder(reply.raw, baseHeaders);
+    responders.set(request, responder);
+    return responder;
+  }
+
+  #doorOf(path: string): Door {
+    const { doors } = this.#options;
+    const door = doors.find((candidate) => candidate.owns(path)) ?? doors[0];
+    if (door === undefined) throw new RangeError("a service needs a door");
+    return door;
+  }
+
+  #doorRequest(request: FastifyRequest): DoorRequest {
+    const { headers, method, raw } = request;
+    const target = raw.url ?? "/";
+    const queryStart = target.indexOf("?");
+    const path = queryStart < 0 ? target : target.slice(0, queryStart);
+    return {
+      method,
+      path,
+      query: new URLSearchParams(queryStart < 0 ? "" : target.slice(queryStart + 1)),
+      headers: flatten(headers),
+      body: request.body instanceof Uint8Array ? request.body : new Uint8Array(0),
+      peer: request.ip,
+      requestId: requestIdOf(request),
+      origin: this.#options.publicUrl ?? `http://${headers.host ?? "127.0.0.1"}`,
+    };
+  }
+}
+
+/** One responder for each request, also where the framework answers twice. */
+const responders = new WeakMap<FastifyRequest, HttpResponder>();
+const requestIds = new WeakMap<FastifyRequest, string>();
+
+/** The client's own `X-Request-Id` when it has a plain form. */
+function requestIdOf(request: FastifyRequest): string {
+  const known = requestIds.get(request);
+  if (known !== undefined) return known;
+  const sent = one(request.headers["x-request-id"]);
+  const id = sent !== undefined && /^[\w.:-]{1,128}$/.test(sent) ? sent : `req_${randomIds.unique()}`;
+  requestIds.set(request, id);
+  return id;
+}
+
+function one(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}
+
+function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
+  const flat: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(headers)) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  return flat;
+}

@@ -1,0 +1,33 @@
+import { type Core, requireScope, toCoreError } from "@plenum/core";
+import type { FastifyInstance } from "fastify";
+import { renderProblem } from "../doors/lmsp/errors.ts";
+
+/** What operators and their tools ask of a service. */
+export interface OperatorFacts {
+  /** True from the moment that the first model could answer. */
+  isReady(): boolean;
+  /** Metrics in Prometheus' text format. */
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** `/healthz` (the process answers), `/readyz` (a model answers), `/metrics` (scope `read` when tokens are on). */
+export function addOperatorRoutes(app: FastifyInstance, core: Core, facts: OperatorFacts): void {
+  app.get("/healthz", () => ({ status: "ok" }));
+
+  app.get("/readyz", (_request, reply) => {
+    const state = core.responses.isDraining ? "draining" : facts.isReady() ? "ready" : "loading";
+    return reply.code(state === "ready" ? 200 : 503).send({ status: state });
+  });
+
+  app.get("/metrics", async (request, reply) => {
+    try {
+      const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+      requireScope(core.authenticator.authenticate(bearer, request.ip).principal, "read");
+    } catch (error) {
+      const { status, headers, body } = renderProblem(toCoreError(error), request.id);
+      return reply.code(status).headers(headers).send(body);
+    }
+    const { contentType, text } = await facts.metrics();
+    return reply.header("content-type", contentType).send(text);
+  });
+}
