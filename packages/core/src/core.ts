@@ -1,5 +1,6 @@
 import { Authenticator, type TokenRecord } from "./auth/authenticator.ts";
 import { Catalog } from "./catalog/catalog.ts";
+import { ModelLifecycle } from "./catalog/model-lifecycle.ts";
 import type { Backend } from "./ports/backend.ts";
 import type { Bus } from "./ports/bus.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -31,6 +32,7 @@ export interface CoreOptions {
 /** What a door works with. */
 export interface Core {
   readonly catalog: Catalog;
+  readonly models: ModelLifecycle;
   readonly responses: Responses;
   readonly embeddings: Embeddings;
   readonly authenticator: Authenticator;
@@ -50,6 +52,7 @@ export function createCore(options: CoreOptions): Core {
   const responses = new Responses(parts);
   return {
     catalog,
+    models: new ModelLifecycle(catalog),
     responses,
     embeddings: new Embeddings(parts, responses),
     authenticator: new Authenticator(options.tokens, options.sha256, clock),

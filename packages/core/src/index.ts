@@ -12,6 +12,7 @@ export type {
   ModelState,
   ParameterEffect,
 } from "./catalog/model.ts";
+export { ModelLifecycle } from "./catalog/model-lifecycle.ts";
 export { type Core, type CoreOptions, createCore } from "./core.ts";
 export type { BackendEvent, FinishReason, RunProgress, TokenLogprob, Usage } from "./events/backend-events.ts";
 export {
