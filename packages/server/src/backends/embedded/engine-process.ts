@@ -1,0 +1,162 @@
+import { type ChildProcess, fork, type Serializable } from "node:child_process";
+import { createRequire } from "node:module";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { CoreError } from "@plenum/core";
+import { engineLost, loadError } from "./errors.ts";
+import type { EngineConfig, EngineEvent, EngineMessage, EngineReady, ServiceMessage } from "./messages.ts";
+
+/** Time that a child gets to leave by itself before it is killed. */
+const leaveMs = 3_000;
+/** Kept of what a child prints, for the log. */
+const mostLogCharacters = 8_192;
+
+/** What a request hears from its child. */
+export interface EngineListener {
+  onEvent(event: EngineEvent): void;
+  /** The child has ended; nothing follows. */
+  onLost(error: CoreError): void;
+}
+
+export interface EngineProcessOptions {
+  readonly model: string;
+  readonly config: EngineConfig;
+  /** Program of the child. @default this room's engine */
+  readonly entry?: URL;
+}
+
+/** One engine child, from fork to exit. */
+export class EngineProcess {
+  /** Resolves when the model is loaded. @throws CoreError backend-error, insufficient-memory */
+  readonly ready: Promise<EngineReady>;
+  /** Resolves when the child is gone, with how it went. */
+  readonly exited: Promise<string>;
+  rssBytes: number | undefined;
+  readonly #options: EngineProcessOptions;
+  readonly #child: ChildProcess;
+  readonly #listeners = new Map<number, EngineListener>();
+  #settleReady: { resolve: (ready: EngineReady) => void; reject: (error: CoreError) => void } | undefined;
+  #nextId = 1;
+  #log = "";
+  #lost: CoreError | undefined;
+
+  constructor(options: EngineProcessOptions) {
+    this.#options = options;
+    this.ready = new Promise((resolve, reject) => {
+      this.#settleReady = { resolve, reject };
+    });
+    this.ready.catch(() => undefined);
+    this.#child = forkEngine(options.entry ?? engineEntry());
+    this.exited = new Promise((resolve) => {
+      const leave = (how: string) => {
+        this.#leave(how);
+        resolve(how);
+      };
+      this.#child.once("exit", (code, signal) => leave(signal ?? `exit code ${code}`));
+      this.#child.once("error", (error) => leave(error.message));
+    });
+    this.#child.on("message", (message: EngineMessage) => this.#take(message));
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.#log = (this.#log + text).slice(-mostLogCharacters);
+      });
+    }
+    this.send({ type: "start", config: options.config });
+  }
+
+  /** The child's process id, for the log. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isGone(): boolean {
+    return this.#lost !== undefined;
+  }
+
+  /** Last lines that the child printed. */
+  get log(): string {
+    return this.#log.trim();
+  }
+
+  /** Begins to listen to a new request. @returns its id */
+  open(listener: EngineListener): number {
+    const id = this.#nextId++;
+    const lost = this.#lost;
+    if (lost === undefined) this.#listeners.set(id, listener);
+    else queueMicrotask(() => listener.onLost(lost));
+    return id;
+  }
+
+  close(id: number): void {
+    this.#listeners.delete(id);
+  }
+
+  send(message: ServiceMessage): void {
+    if (this.#child.connected) this.#child.send(message satisfies ServiceMessage as Serializable, () => undefined);
+  }
+
+  /** Ends the child; by force when it does not leave by itself. */
+  async stop(): Promise<void> {
+    if (this.isGone) return;
+    this.send({ type: "exit" });
+    const timer = setTimeout(() => this.kill(), leaveMs);
+    await this.exited;
+    clearTimeout(timer);
+  }
+
+  /** Ends the child at once. */
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  #take(message: EngineMessage): void {
+    switch (message.type) {
+      case "ready":
+        this.rssBytes = message.rssBytes;
+        this.#settleReady?.resolve(message);
+        return;
+      case "load-failed":
+        this.#settleReady?.reject(loadError(message.failure, this.#options.model, this.#options.config.modelPath));
+        return;
+      case "memory":
+        this.rssBytes = message.rssBytes;
+        return;
+      case "events":
+        for (const event of message.events) this.#listeners.get(event.id)?.onEvent(event);
+    }
+  }
+
+  #leave(how: string): void {
+    if (this.#lost !== undefined) return;
+    const error = engineLost(this.#options.model, how, this.log);
+    this.#lost = error;
+    this.#settleReady?.reject(error);
+    for (const listener of this.#listeners.values()) listener.onLost(error);
+    this.#listeners.clear();
+  }
+}
+
+/** The built engine beside the built service, or its source beside this one's under Vitest and tsx. */
+function engineEntry(): URL {
+  return new URL(import.meta.url.endsWith(".ts") ? "./engine/main.ts" : "./engine/main.js", import.meta.url);
+}
+
+/** Forks a program of this room with a quiet, fixed environment. */
+export function forkEngine(entry: URL): ChildProcess {
+  const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, ...environment } = process.env;
+  return fork(fileURLToPath(entry), [], {
+    // TypeScript needs the loader; resolved here, since the child may run in any folder.
+    execArgv: entry.pathname.endsWith(".ts") ? ["--conditions=@plenum/source", "--import", typeScriptLoader()] : [],
+    env: {
+      ...environment,
+      // One pool thread: with more, the kernel puts compute threads onto one core to spin against each other.
+      UV_THREADPOOL_SIZE: "1",
+      NODE_LLAMA_CPP_SKIP_DOWNLOAD: "true",
+    },
+    serialization: "advanced",
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
+  });
+}
+
+function typeScriptLoader(): string {
+  return pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
+}

@@ -1,0 +1,95 @@
+/** Elements and bytes of one block of each tensor type, by ggml's number. */
+const tensorBlocks: ReadonlyMap<number, readonly [elements: number, bytes: number]> = new Map([
+  [0, [1, 4]],
+  [1, [1, 2]],
+  [2, [32, 18]],
+  [3, [32, 20]],
+  [6, [32, 22]],
+  [7, [32, 24]],
+  [8, [32, 34]],
+  [9, [32, 36]],
+  [10, [256, 84]],
+  [11, [256, 110]],
+  [12, [256, 144]],
+  [13, [256, 176]],
+  [14, [256, 210]],
+  [15, [256, 292]],
+  [16, [256, 66]],
+  [17, [256, 74]],
+  [18, [256, 98]],
+  [19, [256, 50]],
+  [20, [32, 18]],
+  [21, [256, 110]],
+  [22, [256, 82]],
+  [23, [256, 136]],
+  [24, [1, 1]],
+  [25, [1, 2]],
+  [26, [1, 4]],
+  [27, [1, 8]],
+  [28, [1, 8]],
+  [29, [256, 56]],
+  [30, [1, 2]],
+  [34, [256, 54]],
+  [35, [256, 66]],
+  [39, [32, 17]],
+  [40, [64, 36]],
+  [41, [128, 18]],
+  [42, [64, 18]],
+]);
+
+/** Bytes that a tensor takes; 0 for a type that is not known here. */
+export function tensorBytes(type: number, elements: number): number {
+  const block = tensorBlocks.get(type);
+  return block === undefined ? 0 : Math.ceil(elements / block[0]) * block[1];
+}
+
+/** llama.cpp's `llama_ftype`, by number. */
+const fileTypes: readonly (string | undefined)[] = [
+  "F32",
+  "F16",
+  "Q4_0",
+  "Q4_1",
+  "Q4_1",
+  undefined,
+  undefined,
+  "Q8_0",
+  "Q5_0",
+  "Q5_1",
+  "Q2_K",
+  "Q3_K_S",
+  "Q3_K_M",
+  "Q3_K_L",
+  "Q4_K_S",
+  "Q4_K_M",
+  "Q5_K_S",
+  "Q5_K_M",
+  "Q6_K",
+  "IQ2_XXS",
+  "IQ2_XS",
+  "Q2_K_S",
+  "IQ3_XS",
+  "IQ3_XXS",
+  "IQ1_S",
+  "IQ4_NL",
+  "IQ3_S",
+  "IQ3_M",
+  "IQ2_S",
+  "IQ2_M",
+  "IQ4_XS",
+  "IQ1_M",
+  "BF16",
+  undefined,
+  undefined,
+  undefined,
+  "TQ1_0",
+  "TQ2_0",
+  "MXFP4",
+  "NVFP4",
+  "Q1_0",
+  "Q2_0",
+];
+
+/** Name of a file type, such as `Q4_K_M`; undefined for one that is not known here. */
+export function fileTypeName(type: number): string | undefined {
+  return fileTypes[type];
+}

@@ -1,0 +1,145 @@
+import { basename } from "node:path";
+import { CoreError } from "@plenum/core";
+import { type DigestedFile, Digests } from "./digests.ts";
+import { EmbeddedModel, modelOptions } from "./embedded-model.ts";
+import { inspectModel } from "./inspect-model.ts";
+import { availableBytes } from "./memory.ts";
+import { findModelFiles } from "./model-files.ts";
+import { type ModelName, nameModel } from "./model-name.ts";
+import type { EmbeddedSettings } from "./options.ts";
+
+/** Part of the free memory that a model's context may be chosen for. */
+const contextShare = 0.5;
+
+/** The models of all files, as they were found at the last scan. */
+export class ModelCatalog {
+  readonly #settings: EmbeddedSettings;
+  readonly #digests: Digests;
+  readonly #engineEntry: URL | undefined;
+  readonly #listeners = new Set<() => void>();
+  #models: readonly EmbeddedModel[] = [];
+  #scanning: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(settings: EmbeddedSettings, engineEntry: URL | undefined) {
+    this.#settings = settings;
+    this.#digests = new Digests(settings.cacheFolder);
+    this.#engineEntry = engineEntry;
+  }
+
+  get models(): readonly EmbeddedModel[] {
+    return this.#models;
+  }
+
+  find(name: string): EmbeddedModel | undefined {
+    return this.#models.find((model) => model.name === name) ?? this.#models.find((model) => model.isCalled(name));
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Looks at the files again: new ones come, missing ones go, changed ones are read again. */
+  async scan(): Promise<void> {
+    while (this.#scanning !== undefined) await this.#scanning;
+    this.#scanning = this.#scan().finally(() => {
+      this.#scanning = undefined;
+    });
+    await this.#scanning;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#digests.close();
+    await Promise.all(this.#models.map((model) => model.runner.close()));
+  }
+
+  async #scan(): Promise<void> {
+    const files = await findModelFiles(this.#settings.paths);
+    const names = new Set<string>();
+    const models: EmbeddedModel[] = [];
+    const stale = new Set(this.#models);
+    for (const file of files) {
+      const kept = this.#models.find((model) => isSame(model.inspected.file, file));
+      const model = kept ?? (await this.#open(file, names));
+      if (model === undefined) continue;
+      names.add(model.name);
+      stale.delete(model);
+      models.push(model);
+    }
+    if (this.#isClosed) return;
+    this.#models = models;
+    for (const model of stale) void model.runner.unload();
+    this.#changed();
+    void this.#addDigests(models);
+  }
+
+  async #open(file: DigestedFile, taken: ReadonlySet<string>): Promise<EmbeddedModel | undefined> {
+    const inspected = await inspectModel(file);
+    if (inspected.facts?.use === "other") return undefined;
+    const { problem } = inspected;
+    if (problem !== undefined) this.#settings.logger.warn({ file: file.path, problem }, "model file can't be used");
+    const made = nameModel(basename(file.path));
+    const options = modelOptions(this.#settings, file.path, made.name);
+    const name = freeName(options.id === undefined ? made : { ...made, name: options.id }, taken);
+    return new EmbeddedModel({
+      inspected,
+      name,
+      settings: this.#settings,
+      options,
+      budgetBytes:
+        Math.min(availableBytes(), this.#settings.memoryLimitBytes ?? Number.POSITIVE_INFINITY) * contextShare,
+      engineEntry: this.#engineEntry,
+      reserve: (model) => this.#reserve(model),
+      onChange: () => this.#changed(),
+    });
+  }
+
+  async #addDigests(models: readonly EmbeddedModel[]): Promise<void> {
+    for (const model of models) {
+      if (this.#isClosed) return;
+      if (model.use === "none") continue;
+      const digest = await this.#digests.of(model.inspected.file);
+      if (digest !== undefined && digest !== model.toBackendModel().details.digest) model.setDigest(digest);
+    }
+  }
+
+  /** Unloads idle models, longest unused first, until the model fits. @throws CoreError insufficient-memory */
+  async #reserve(model: EmbeddedModel): Promise<void> {
+    const others = this.#models.filter((other) => other !== model);
+    for (;;) {
+      const used = others.reduce((sum, other) => sum + (other.runner.memoryBytes ?? 0), 0);
+      const room = Math.min(availableBytes(), (this.#settings.memoryLimitBytes ?? Number.POSITIVE_INFINITY) - used);
+      if (model.neededBytes <= room) return;
+      const idle = others.filter((other) => other.runner.isIdle);
+      const oldest = idle.sort((a, b) => a.runner.lastUsedMs - b.runner.lastUsedMs)[0];
+      if (oldest === undefined) throw tooLarge(model, room);
+      this.#settings.logger.info({ model: oldest.name, for: model.name }, "model unloaded to make room");
+      await oldest.runner.unload();
+    }
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+function isSame(a: DigestedFile, b: DigestedFile): boolean {
+  return a.path === b.path && a.sizeBytes === b.sizeBytes && a.modifiedMs === b.modifiedMs;
+}
+
+/** A second file of the same name is told apart by its format, a third by a number. */
+function freeName(made: ModelName, taken: ReadonlySet<string>): ModelName {
+  if (!taken.has(made.name)) return made;
+  let name = made.longName;
+  for (let number = 2; taken.has(name); number++) name = `${made.longName}-${number}`;
+  return { ...made, name, aliases: [] };
+}
+
+function tooLarge(model: EmbeddedModel, room: number): CoreError {
+  const megabytes = (bytes: number) => Math.max(0, Math.round(bytes / 1e6));
+  const detail = `${model.name} needs about ${megabytes(model.neededBytes)} MB and ${megabytes(room)} MB are free; lower its contextTokens or parallel, or wait until other models are idle.`;
+  const details = { model: model.name, limit: Math.max(0, room), requested: model.neededBytes };
+  return new CoreError("insufficient-memory", detail, details);
+}
