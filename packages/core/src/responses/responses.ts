@@ -133,6 +133,8 @@ export class Responses {
     const responseId = record.response.id;
     if (isTerminal(record.response)) return record.response;
     await this.#parts.store.requestCancel(responseId, reason);
+    // Here at once; on another replica by the notification.
+    this.#runs.get(responseId)?.run.cancel(reason);
     this.#parts.bus.publish("response.cancel", responseId);
     return (await this.get(id, principal)).response;
   }

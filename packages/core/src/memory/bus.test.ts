@@ -1,0 +1,4 @@
+import { testBus } from "../ports/bus.suite.ts";
+import { MemoryBus } from "./bus.ts";
+
+testBus("memory", async () => new MemoryBus());
