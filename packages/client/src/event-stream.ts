@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { LmspEvent } from "./events.ts";
-import { LmspError } from "./problem.ts";
+import { LmspError, parseProblem } from "./problem.ts";
 
 /**
  * Events of one connection, as they arrive. Ends where the connection ends; leaving early closes the connection.
@@ -28,6 +28,9 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, silenceMs: n
 }
 
 function parseEvent(data: string): LmspEvent {
+  const problem = parseProblem(data);
+  // Once a stream runs it has no status any more: what ends it early is sent in it.
+  if (problem !== undefined) throw LmspError.fromProblem(problem);
   try {
     const value: unknown = JSON.parse(data);
     if (typeof value === "object" && value !== null && "type" in value && typeof value.type === "string") {

@@ -86,7 +86,12 @@ export async function readError(answer: Response): Promise<LmspError> {
   });
 }
 
-function parseProblem(text: string, status: number): LmspProblem | undefined {
+/**
+ * The problem in a JSON text, or undefined when it is none.
+ * @param status of the answer, for a problem that does not say it.
+ */
+export function parseProblem(text: string, status = 0): LmspProblem | undefined {
+  if (!text.includes("urn:lmsp:problem:")) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || !("type" in value) || typeof value.type !== "string") {

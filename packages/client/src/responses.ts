@@ -12,14 +12,14 @@ export interface ResponseRequest {
     | { readonly prompt: string; readonly suffix?: string; readonly raw?: boolean };
   readonly instructions?: string;
   readonly tools?: readonly {
-    readonly type: "function";
+    readonly type?: "function";
     readonly name: string;
     readonly description?: string;
     /** JSON Schema of the arguments. */
     readonly parameters?: unknown;
     readonly strict?: boolean;
   }[];
-  readonly tool_choice?: "auto" | "none" | "required" | { readonly type: "function"; readonly name: string };
+  readonly tool_choice?: "auto" | "none" | "required" | { readonly name: string };
   readonly parallel_tool_calls?: boolean;
   readonly output?: {
     readonly format?:

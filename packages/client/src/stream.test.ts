@@ -117,6 +117,18 @@ test("a final refusal on resuming is the error", async () => {
   expect(seen.length).toBe(2);
 });
 
+test("a problem in a running stream is the error", async () => {
+  const expired = { type: "urn:lmsp:problem:events-expired", status: 410, detail: "Gone.", first_sequence: 9 };
+  const bytes = new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(expired)}\n\n`);
+  const { client, seen } = clientOf(stream(bytes));
+  await expect(collect(client.responses.events("resp_1"))).rejects.toMatchObject({
+    code: "events-expired",
+    status: 410,
+    problem: { first_sequence: 9 },
+  });
+  expect(seen.length).toBe(1);
+});
+
 test("a connection that falls silent counts as lost", async () => {
   const service = fakeService(stream(encode(whole.slice(0, 2)), { end: "hang" }), stream(encode(whole.slice(2))));
   const client = createClient({ baseUrl: "host:1", fetch: service.fetch, resume: { ...fast, silenceMs: 20 } });
