@@ -1,0 +1,126 @@
+import type { Config, ConfigFlags, PlenumServer } from "@plenum/server";
+import { type Command, Option } from "commander";
+import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { CommandError } from "../report-error.ts";
+import type { StopSignal, Surroundings } from "../surroundings.ts";
+
+/** Adds `plenum serve`. */
+export function addServe(
+  program: Command,
+  around: Surroundings,
+  version: string,
+  done: (code: ExitCode) => void,
+): void {
+  program
+    .command("serve")
+    .summary("start the service")
+    .description(
+      "Starts the service and keeps it running. Without any flag it listens on http://127.0.0.1:7411, keeps everything\n" +
+        "in ~/.plenum, and fetches a small model (94 MiB) when it has none. Ctrl-C lets running answers finish; a second\n" +
+        "Ctrl-C ends them.",
+    )
+    .option("--host <address>", "address to listen on (PLENUM_HOST; default 127.0.0.1: this machine only)")
+    .option("--port <number>", "TCP port; 0: any free one (PLENUM_PORT; default 7411)")
+    .option("--config <file>", "configuration file (PLENUM_CONFIG; default ./plenum.config.yaml)")
+    .option("--home <folder>", "folder of all state (PLENUM_HOME; default ~/.plenum)")
+    .option("--models <folder>", "folder of model files (PLENUM_MODELS; default `models` in the home folder)")
+    .option("--no-starter-model", "fetch no model, also when there is none")
+    .addOption(new Option("--log-level <level>", "trace, debug, info, warn, error, fatal or silent (PLENUM_LOG_LEVEL)"))
+    .addOption(new Option("--log-format <format>", "json or pretty (PLENUM_LOG_FORMAT)"))
+    .option("--insecure-open", "listen beyond this machine without any token: everyone on the network can use it")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  plenum serve
+  plenum serve --port 8080 --models /data/gguf
+  plenum serve --host 0.0.0.0 --config plenum.config.yaml   needs a token: plenum token create --help
+
+All options of the file: docs/reference/configuration.md`,
+    )
+    .action(async (flags: ServeFlags) => done(await serve(flags, around, version)));
+}
+
+type ServeFlags = Omit<ConfigFlags, "starterModel"> & { readonly starterModel: boolean };
+
+/** Signals nearer than this are one: a terminal and npm may both pass on the same Ctrl-C. */
+const sameSignalMs = 300;
+
+async function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
+  const stop = new AbortController();
+  const forget = around.onSignal(stopper(stop, around));
+  try {
+    const { createServer, loadConfig } = await import("@plenum/server");
+    const { starterModel, ...others } = flags;
+    // commander says `true` for a --no flag that is absent: the file may still say no.
+    const config = await loadConfig({
+      flags: { ...others, ...(!starterModel && { starterModel }) },
+      env: around.env,
+      isTerminal: around.output.isTerminal,
+    });
+    const { fetchStarterModel } = await import("../serve/starter-model.ts");
+    await fetchStarterModel(config, around, stop.signal);
+    const server = await createServer(config);
+    await listen(server, config);
+    const { announce } = await import("../serve/announce.ts");
+    await announce(server, config, around, version);
+    await aborted(stop.signal);
+    around.errors.write(stopping(config));
+    await server.close({ drainMs: config.limits.drainMs });
+    return exitCodes.ok;
+  } catch (error) {
+    if (stop.signal.aborted && error === stop.signal.reason) return exitCodes.interrupted;
+    throw error;
+  } finally {
+    forget();
+  }
+}
+
+function stopper(stop: AbortController, around: Surroundings): (signal: StopSignal) => void {
+  let firstAt: number | undefined;
+  return (signal) => {
+    if (firstAt === undefined) {
+      firstAt = Date.now();
+      stop.abort();
+    } else if (Date.now() - firstAt > sameSignalMs) {
+      around.exitNow(signal === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated);
+    }
+  };
+}
+
+async function listen(server: PlenumServer, config: Config): Promise<void> {
+  try {
+    await server.listen();
+  } catch (error) {
+    await server.close({ drainMs: 0 });
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const reason = listenProblem(String(code), config);
+    throw reason === undefined ? error : new CommandError(reason);
+  }
+}
+
+function listenProblem(code: string, { host, port }: Config): string | undefined {
+  switch (code) {
+    case "EADDRINUSE":
+      return `Port ${port} on ${host} is in use: choose another one with --port (0: any free one), or stop what uses it.`;
+    case "EACCES":
+      return `Port ${port} may not be opened by this user: choose one above 1023 with --port.`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `This machine has no address ${host}: choose another one with --host.`;
+    default:
+      return undefined;
+  }
+}
+
+function stopping(config: Config): string {
+  const seconds = Math.round(config.limits.drainMs / 1000);
+  return `\nStopping: running answers get ${seconds} s to finish; Ctrl-C again ends them at once.\n`;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

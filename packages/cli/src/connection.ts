@@ -1,0 +1,36 @@
+import { type Client, createClient } from "@plenum/client";
+import type { Command } from "commander";
+import type { Surroundings } from "./surroundings.ts";
+
+export interface ConnectionFlags {
+  readonly url?: string;
+  readonly token?: string;
+}
+
+/** Adds the flags of every command that talks to a service. */
+export function withConnection(command: Command): Command {
+  return command
+    .option("--url <address>", "address of the service (PLENUM_URL; default http://127.0.0.1:7411)")
+    .option("--token <token>", "bearer token (PLENUM_TOKEN)");
+}
+
+/** The address that the flags or the environment name; PLENUM_PORT, which moves the service, moves its default too. */
+export function addressOf(flags: ConnectionFlags, env: Surroundings["env"]): string {
+  return flags.url || env["PLENUM_URL"] || `http://127.0.0.1:${env["PLENUM_PORT"] || 7411}`;
+}
+
+/** A client of that service. */
+export function connect(flags: ConnectionFlags, around: Surroundings): Client {
+  return createClient({
+    baseUrl: addressOf(flags, around.env),
+    token: flags.token || around.env["PLENUM_TOKEN"] || undefined,
+    ...(around.fetch !== undefined && { fetch: around.fetch }),
+  });
+}
+
+/** An abort at the first signal, for commands that end with it; call `end` when the work is over. */
+export function abortOnSignal(around: Surroundings): { readonly signal: AbortSignal; end(): void } {
+  const abort = new AbortController();
+  const end = around.onSignal(() => abort.abort());
+  return { signal: abort.signal, end };
+}
