@@ -1,0 +1,62 @@
+import { CoreError, mayUseModel, type Scope } from "@plenum/core";
+import type { Call, Operation } from "../shared/door.ts";
+import { answerJson } from "../shared/run-response.ts";
+import { jsonType, requireName, withoutEffectHeader } from "./answer.ts";
+import { embed, embedOne } from "./embeddings.ts";
+import { toProcess, toShow, toTag } from "./models.ts";
+import { chat, generate } from "./run.ts";
+import { nameOf, showSchema } from "./schema.ts";
+import { catalogName } from "./settle.ts";
+
+/** @param version Ollama's version that `/api/version` tells. */
+export function createOperations(version: string): readonly Operation[] {
+  const running = (): Answer => ({ type: "text/plain; charset=utf-8", body: "Ollama is running" });
+  return [
+    ...readable("root", "/", null, running),
+    ...readable("version", "/api/version", null, () => ({ type: jsonType, body: JSON.stringify({ version }) })),
+    ...readable("tags", "/api/tags", "read", listTags),
+    ...readable("ps", "/api/ps", "read", listProcesses),
+    { name: "show", method: "POST", path: "/api/show", scope: "read", handle: show },
+    { name: "chat", method: "POST", path: "/api/chat", scope: "infer", handle: chat },
+    { name: "generate", method: "POST", path: "/api/generate", scope: "infer", handle: generate },
+    { name: "embed", method: "POST", path: "/api/embed", scope: "infer", handle: embed },
+    { name: "embeddings", method: "POST", path: "/api/embeddings", scope: "infer", handle: embedOne },
+  ];
+}
+
+interface Answer {
+  readonly type: string;
+  readonly body: string;
+}
+
+/** What can be read can be asked for with HEAD too: the CLI does so before every command. */
+function readable(name: string, path: string, scope: Scope | null, answer: (call: Call) => Answer): Operation[] {
+  const handle = (call: Call): void => {
+    const { type, body } = answer(call);
+    const bytes = new TextEncoder().encode(body).length;
+    call.responder.start(200, { "content-type": type, "content-length": String(bytes) });
+    call.responder.end(call.request.method === "HEAD" ? undefined : body);
+  };
+  return (["HEAD", "GET"] as const).map((method) => ({ name, method, path, scope, handle }));
+}
+
+function listTags({ core, caller }: Call): Answer {
+  const models = core.catalog.list().filter(({ id }) => mayUseModel(caller.principal, id));
+  return { type: jsonType, body: JSON.stringify({ models: models.map(toTag) }) };
+}
+
+function listProcesses({ core, caller }: Call): Answer {
+  const models = core.catalog.list().filter(({ id, state }) => state === "loaded" && mayUseModel(caller.principal, id));
+  return { type: jsonType, body: JSON.stringify({ models: models.map(toProcess) }) };
+}
+
+function show(call: Call): void {
+  const wire = call.json(showSchema);
+  const name = requireName(nameOf(wire));
+  const { core, caller } = call;
+  const { model } = core.catalog.resolve(catalogName(core.catalog, name));
+  if (!mayUseModel(caller.principal, model.id)) {
+    throw new CoreError("model-not-found", `There is no model '${name}'.`, { model: name });
+  }
+  answerJson(call, 200, toShow(model), withoutEffectHeader(wire.verbose ? ["verbose"] : []));
+}
