@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
+  type Backend,
   type Core,
   type CoreError,
   createCore,
@@ -31,6 +32,8 @@ export const version = "0.1.0";
 export interface ServerOptions {
   /** @default made from the configuration's `log` */
   readonly logger?: Logger;
+  /** Further backends, after the configured ones. */
+  readonly backends?: readonly Backend[];
 }
 
 /** A running service. */
@@ -64,7 +67,8 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
   const embedded = createEmbedded(config, logger);
-  const core = createServiceCore(config, embedded, joinObservers(metrics.observer, createLogObserver(logger)));
+  const backends = [...(embedded === undefined ? [] : [embedded]), ...(options.backends ?? [])];
+  const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
   metrics.watch(core);
   const doors = await createDoors(config);
   const readiness = watchReadiness(core);
@@ -125,10 +129,10 @@ function createEmbedded({ embedded, models, home, limits }: Config, logger: Logg
   });
 }
 
-function createServiceCore(config: Config, embedded: EmbeddedBackend | undefined, observer: Observer): Core {
+function createServiceCore(config: Config, backends: readonly Backend[], observer: Observer): Core {
   const { limits, auth } = config;
   return createCore({
-    backends: embedded === undefined ? [] : [embedded],
+    backends,
     tokens: auth.tokens.map(({ tokenSha256, ...token }) => ({ ...token, sha256: tokenSha256 })),
     limits: {
       queued: limits.queue,

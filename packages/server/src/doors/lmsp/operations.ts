@@ -3,6 +3,7 @@ import { z } from "zod";
 import { compact } from "../shared/compact.ts";
 import type { Call, Operation } from "../shared/door.ts";
 import { toInvalidRequest } from "../shared/parse-body.ts";
+import { readRequestHeaders } from "../shared/request-headers.ts";
 import { answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
 import { streamResponse } from "../shared/stream-response.ts";
 import { toCoreRequest } from "./request.ts";
@@ -64,7 +65,8 @@ async function createResponse(call: Call): Promise<void> {
   const isStrict = /\bhandling=strict\b/i.test(request.headers["prefer"] ?? "");
   const wire = call.json(isStrict ? strictResponseSchema : responseSchema);
   const isStream = wire.stream ?? /\btext\/event-stream\b/i.test(request.headers["accept"] ?? "");
-  const coreRequest = toCoreRequest(wire, call.core.clock.now(), isStream);
+  const nowMs = call.core.clock.now();
+  const coreRequest = toCoreRequest(wire, nowMs, isStream, readRequestHeaders(request.headers, nowMs));
   const options = { call, door: "lmsp", request: coreRequest, headersAfterMs } as const;
   if (isStream) {
     await streamToOwner(options, ({ id }) => createRenderer(headersOf(id)));

@@ -8,15 +8,22 @@ import {
 } from "@plenum/core";
 import { durationMs } from "../../config/durations.ts";
 import { compact } from "../shared/compact.ts";
+import type { HeaderFields } from "../shared/request-headers.ts";
 import type { WireItem, WireRequest } from "./schema.ts";
 
 /**
  * The core's request for a native one.
  * @param nowMs milliseconds since the epoch, from which `timeout_ms` counts.
  * @param isStream streams go on when their connection is lost, everything else is cancelled (LMSP §5).
+ * @param headers what the request's headers say; the body's own fields win.
  * @throws CoreError invalid-request
  */
-export function toCoreRequest(wire: WireRequest, nowMs: number, isStream: boolean): ResponseRequest {
+export function toCoreRequest(
+  wire: WireRequest,
+  nowMs: number,
+  isStream: boolean,
+  headers: HeaderFields = {},
+): ResponseRequest {
   if (wire.background) {
     throw new CoreError("invalid-request", "Background responses are not offered by this service; leave it out.", {
       param: "background",
@@ -25,6 +32,7 @@ export function toCoreRequest(wire: WireRequest, nowMs: number, isStream: boolea
   return {
     ...requestDefaults,
     onDisconnect: isStream ? "continue" : "cancel",
+    ...headers,
     ...compact({
       instructions: wire.instructions,
       parallelToolCalls: wire.parallel_tool_calls,

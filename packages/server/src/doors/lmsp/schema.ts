@@ -9,6 +9,11 @@ type ObjectOf = typeof z.object | typeof z.strictObject;
 const role = z.enum(["system", "developer", "user", "assistant"]);
 const jsonSchema = z.union([z.boolean(), z.record(z.string(), z.unknown())], "must be a JSON Schema");
 
+/** An item that does not say what it is is a message. */
+function withItemType(item: unknown): unknown {
+  return typeof item === "object" && item !== null && !("type" in item) ? { type: "message", ...item } : item;
+}
+
 function items(object: ObjectOf) {
   const part = z.discriminatedUnion("type", [
     object({ type: z.literal("input_text"), text: z.string() }),
@@ -20,7 +25,7 @@ function items(object: ObjectOf) {
     }),
   ]);
   const message = object({
-    type: z.literal("message").default("message"),
+    type: z.literal("message"),
     role,
     content: z.union([z.string(), z.array(part)], "must be a text or a list of parts"),
   });
@@ -36,7 +41,8 @@ function items(object: ObjectOf) {
     output: z.string(),
   });
   const reasoning = object({ type: z.literal("reasoning"), text: z.string() });
-  return z.union([functionCall, functionCallOutput, reasoning, message]);
+  const item = z.discriminatedUnion("type", [message, functionCall, functionCallOutput, reasoning]);
+  return z.preprocess(withItemType, item);
 }
 
 function input(object: ObjectOf) {

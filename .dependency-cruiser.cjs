@@ -1,0 +1,52 @@
+/** Import directions (ARCHITECTURE.md, "Packages and rooms"). */
+const rule = (name, from, to, extra = {}) => ({
+  name,
+  severity: "error",
+  from: { path: from, ...extra.from },
+  to: { path: to, ...extra.to },
+});
+
+const tests = "\\.(test|suite)\\.ts$|/testing/";
+
+module.exports = {
+  forbidden: [
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "no-orphans",
+      severity: "error",
+      from: { orphan: true, pathNot: "\\.test\\.ts$|/index\\.ts$|/bin/" },
+      to: {},
+    },
+    { name: "everything-resolves", severity: "error", from: {}, to: { couldNotResolve: true } },
+    rule("core-knows-nobody", "^packages/core/", "^packages/(?!core/)"),
+    rule("client-knows-nobody", "^packages/client/", "^packages/(?!client/)"),
+    rule("server-knows-core", "^packages/server/", "^packages/(?!(server|core)/)"),
+    rule("cli-uses-server-and-client", "^packages/cli/", "^packages/core/"),
+    rule("pure-code-no-node", "^packages/(core|client)/", "", {
+      from: { pathNot: tests },
+      to: { dependencyTypes: ["core"] },
+    }),
+    rule("door-never-backend", "^packages/server/src/doors/", "^packages/server/src/(backends|model-files|http)/"),
+    rule("backend-never-door", "^packages/server/src/backends/", "^packages/server/src/(doors|http|model-files)/"),
+    rule(
+      "rooms-do-not-share-walls",
+      "^packages/server/src/(doors|backends)/([^/]+)/",
+      "^packages/server/src/$1/(?!$2/|shared/)",
+    ),
+    rule("shared-knows-no-door", "^packages/server/src/doors/shared/", "^packages/server/src/doors/(?!shared/)"),
+    rule("only-the-root-knows-all", "^packages/server/src/(?!(server|index)\\.ts|server\\.test\\.ts)", "^packages/server/src/server\\.ts$"),
+    rule("one-place-per-native-module", "^packages/(?!server/src/backends/embedded/)", "(^|node_modules/)node-llama-cpp"),
+    rule("product-never-tests", "^packages/[^/]+/src/", "/testing/", { from: { pathNot: tests }, to: {} }),
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "(^|/)dist/" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@plenum/source", "types", "import", "default"],
+      extensions: [".ts", ".mjs", ".js", ".d.ts"],
+    },
+    moduleSystems: ["es6"],
+  },
+};
