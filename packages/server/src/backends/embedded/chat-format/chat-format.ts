@@ -37,6 +37,11 @@ export interface ChatFormat {
     readonly reasoning: boolean;
     readonly systemRole: boolean;
   };
+  /**
+   * Special tokens whose texts the output parser has to see (`[TOOL_CALLS]`, `<|python_tag|>`, `<think>` where they are
+   * control tokens). All others that are sampled add no text.
+   */
+  readonly visibleTokens: readonly string[];
   /** @throws CoreError invalid-request, unsupported-capability */
   render(request: BackendRequest): RenderedPrompt;
   /** @param candidate number written into every event, from 0. */

@@ -7,8 +7,8 @@ import { SchemaCompiler } from "./schema-compiler.ts";
 export { characters, choice, type Expression, nothing, optional, repeat, rule, sequence, text } from "./expression.ts";
 export { GrammarBuilder } from "./grammar-builder.ts";
 export { grammarLimits } from "./limits.ts";
+export { textUntil } from "./text-until.ts";
 
-/** A schema that is not an object of keywords allows everything (true) or nothing (false). */
 export interface SchemaGrammarOptions {
   /**
    * What a refusal names as the wrong field.
