@@ -1,0 +1,76 @@
+import { CoreError, type ResponseRecord } from "@plenum/core";
+import type { Call, Operation } from "../../shared/door.ts";
+import { inWordsOf } from "../../shared/openai/converted.ts";
+import { toResponsesRequest } from "../../shared/openai/responses/request.ts";
+import { toResponseObject } from "../../shared/openai/responses/response.ts";
+import { responsesSchema } from "../../shared/openai/responses/schema.ts";
+import { ResponsesStream } from "../../shared/openai/responses/stream.ts";
+import { leaveOutUncallableTools } from "../../shared/openai/tools.ts";
+import { readRequestHeaders } from "../../shared/request-headers.ts";
+import { answerJson } from "../../shared/run-response.ts";
+import { toWireError } from "../errors.ts";
+import { headersOf } from "../headers.ts";
+import { runConverted } from "../run.ts";
+import { listInputItems } from "./input-items.ts";
+
+const root = "/v1/responses";
+
+export const responsesOperations: readonly Operation[] = [
+  { name: "responses.create", method: "POST", path: root, scope: "infer", handle: createResponse },
+  {
+    name: "responses.input_items.list",
+    method: "GET",
+    path: `${root}/*/input_items`,
+    scope: "read",
+    handle: listInputItems,
+  },
+  { name: "responses.cancel", method: "POST", path: `${root}/*/cancel`, scope: "infer", handle: cancelResponse },
+  { name: "responses.retrieve", method: "GET", path: `${root}/*`, scope: "read", handle: getResponse },
+  { name: "responses.delete", method: "DELETE", path: `${root}/*`, scope: "infer", handle: deleteResponse },
+];
+
+async function createResponse(call: Call): Promise<void> {
+  const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
+  const body = call.json(responsesSchema);
+  const converted = leaveOutUncallableTools(toResponsesRequest(body, headers), call.core.catalog);
+  const { request } = converted;
+  await runConverted(call, converted, {
+    endsWithDone: false,
+    toSource: (parts) => new ResponsesStream({ ...parts, request }),
+    toBody: (response) => toResponseObject(response, request, toWireError),
+  });
+}
+
+async function getResponse(call: Call): Promise<void> {
+  if (call.request.query.get("stream") === "true") {
+    throw new CoreError(
+      "invalid-request",
+      "Only a background response can be streamed again; read it without stream.",
+      {
+        param: "stream",
+      },
+    );
+  }
+  answerRecord(call, await findResponse(call));
+}
+
+async function cancelResponse(call: Call): Promise<void> {
+  const { response } = await findResponse(call);
+  await call.core.responses.cancel(response.id, call.caller.principal);
+  answerRecord(call, await findResponse(call));
+}
+
+async function deleteResponse(call: Call): Promise<void> {
+  const { response } = await findResponse(call);
+  await call.core.responses.delete(response.id, call.caller.principal);
+  answerJson(call, 200, { id: response.id, object: "response", deleted: true });
+}
+
+/** @throws CoreError not-found */
+export function findResponse(call: Call): Promise<ResponseRecord> {
+  return inWordsOf({ param: () => "response_id" }, () => call.core.responses.get(call.rest, call.caller.principal));
+}
+
+function answerRecord(call: Call, { response, request }: ResponseRecord): void {
+  answerJson(call, 200, toResponseObject(response, request, toWireError), headersOf(response.id, []));
+}

@@ -1,0 +1,35 @@
+import type { Response } from "@plenum/core";
+import type { Call } from "../shared/door.ts";
+import { type ConvertedRequest, inWordsOf } from "../shared/openai/converted.ts";
+import type { EventSource, ToWireError } from "../shared/openai/event-source.ts";
+import { answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
+import { toWireError } from "./errors.ts";
+import { headersOf } from "./headers.ts";
+import { headersAfterMs, sseRenderer } from "./stream.ts";
+
+/** How one API of this door shows a response. */
+export interface Rendering {
+  readonly endsWithDone: boolean;
+  toSource(parts: { readonly toWireError: ToWireError; readonly param: ConvertedRequest["param"] }): EventSource;
+  toBody(response: Response): unknown;
+}
+
+/** Runs a converted request and answers as its API does, streamed or whole. */
+export async function runConverted(call: Call, converted: ConvertedRequest, rendering: Rendering): Promise<void> {
+  const { request, withoutEffect, isStream, param } = converted;
+  const options = { call, door: "openai", request, headersAfterMs } as const;
+  if (isStream) {
+    await inWordsOf(converted, () =>
+      streamToOwner(options, ({ id }) =>
+        sseRenderer(rendering.toSource({ toWireError, param }), {
+          headers: headersOf(id, withoutEffect),
+          endsWithDone: rendering.endsWithDone,
+        }),
+      ),
+    );
+    return;
+  }
+  const completed = await inWordsOf(converted, () => completeForOwner(options));
+  if (completed === undefined) return;
+  answerJson(call, 200, rendering.toBody(completed.response), headersOf(completed.owned.id, withoutEffect));
+}
