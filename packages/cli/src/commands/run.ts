@@ -22,8 +22,8 @@ export function addRun(program: Command, around: Surroundings, done: (code: Exit
   withConnection(program.command("run"))
     .summary("ask a model, or chat with it")
     .description(
-      "Asks a model and writes its answer as it comes. Without a prompt it chats on a terminal, else it reads the prompt\n" +
-        "from its input. When no service answers on this machine, one is started for the time of the command. Ctrl-C\n" +
+      "Asks a model and writes its answer as it comes. Without a prompt it chats on a terminal, else it reads the prompt " +
+        "from its input. When no service answers on this machine, one is started for the time of the command. Ctrl-C " +
         "cancels the answer, on the service too.",
     )
     .argument("<model>", "id or alias; `plenum models` lists them")

@@ -15,8 +15,8 @@ export function addServe(
     .command("serve")
     .summary("start the service")
     .description(
-      "Starts the service and keeps it running. Without any flag it listens on http://127.0.0.1:7411, keeps everything\n" +
-        "in ~/.plenum, and fetches a small model (94 MiB) when it has none. Ctrl-C lets running answers finish; a second\n" +
+      "Starts the service and keeps it running. Without any flag it listens on http://127.0.0.1:7411, keeps everything " +
+        "in ~/.plenum, and fetches a small model (94 MiB) when it has none. Ctrl-C lets running answers finish; a second " +
         "Ctrl-C ends them.",
     )
     .option("--host <address>", "address to listen on (PLENUM_HOST; default 127.0.0.1: this machine only)")

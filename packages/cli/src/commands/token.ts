@@ -20,7 +20,7 @@ export function addToken(program: Command, around: Surroundings, done: (code: Ex
     .command("create")
     .summary("make a token and its configuration lines")
     .description(
-      "Makes a token of 256 random bits and prints it once, with the lines for plenum.config.yaml. Only its SHA-256 is\n" +
+      "Makes a token of 256 random bits and prints it once, with the lines for plenum.config.yaml. Only its SHA-256 is " +
         "written down: who loses the token makes another one. No service is asked or changed.",
     )
     .requiredOption("--principal <name>", "who owns what is made with the token: a person or an app")

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { type Client, createClient } from "@plenum/client";
 import type { Config, PlenumServer } from "@plenum/server";
 import type { Surroundings } from "../surroundings.ts";
@@ -48,12 +49,18 @@ Next:
 `;
 }
 
+/** The first chat model, once the service has looked through its folder. */
 async function firstChatModel(client: Client): Promise<string | undefined> {
+  const signal = AbortSignal.timeout(catalogWaitMs);
   try {
-    const { data } = await client.models.list({ signal: AbortSignal.timeout(catalogWaitMs) });
-    return data.find((model) => model.capabilities.chat)?.id;
+    while (true) {
+      const { data } = await client.models.list({ signal });
+      const found = data.find((model) => model.capabilities.chat);
+      if (found !== undefined) return found.id;
+      await setTimeout(50, undefined, { signal });
+    }
   } catch {
-    // The example then names no model; the service itself is up, as `listen` has said.
+    // Time is up, or the catalog is refused: the example then names no model. The service itself is up.
     return undefined;
   }
 }
