@@ -71,6 +71,8 @@ export interface Response {
   readonly model: string;
   readonly door: DoorKind;
   readonly runtime?: string;
+  /** The earlier response that this one continues. */
+  readonly previousResponseId?: string;
   readonly output: readonly OutputItem[];
   readonly finishes: readonly CandidateFinish[];
   readonly usage?: Usage;

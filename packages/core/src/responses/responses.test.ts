@@ -246,7 +246,8 @@ describe("responses", () => {
     const first = await responses.create(request, caller("ann"), "openai");
     await first.done;
     const next: ResponseRequest = { ...request, previousResponseId: first.id };
-    await (await responses.create(next, caller("ann"), "openai")).done;
+    const continued = await (await responses.create(next, caller("ann"), "openai")).done;
+    expect(continued.previousResponseId).toBe(first.id);
     expect(backend.requests[1]?.input).toEqual({
       kind: "items",
       items: [

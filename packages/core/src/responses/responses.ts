@@ -90,7 +90,7 @@ export class Responses {
       owner: caller.principal.id,
       fairnessKey: caller.fairnessKey,
       epoch: lease.epoch,
-      response: this.#firstResponse(id, unrolled, resolved, caller.principal, door),
+      response: this.#firstResponse(id, request, resolved, caller.principal, door),
     };
     const run = this.#makeRun(x, record, lease);
     try {
@@ -239,6 +239,9 @@ export class Responses {
       finishes: [],
       timings: {},
       attempt: 1,
+      ...(request.previousResponseId === undefined
+        ? {}
+        : { previousResponseId: `resp_${uniquePart(request.previousResponseId)}` }),
       priority: Math.min(request.priority, principal.topPriority ?? request.priority),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
       createdAt,
