@@ -26,7 +26,10 @@ export const errorRenderings = {
   "host-refused": { status: 403, form: "empty" },
   "model-not-found": { status: 404, text: modelNotFound },
   "unsupported-capability": { status: 400, text: unsupportedCapability },
-  "context-length-exceeded": asProblem("context-length-exceeded"),
+  "context-length-exceeded": {
+    status: 400,
+    text: ({ detail }) => `the input length exceeds the context length: ${detail}`,
+  },
   "request-too-large": asProblem("request-too-large"),
   "invalid-output": { status: 500 },
   "idempotency-in-progress": asProblem("idempotency-in-progress"),

@@ -6,7 +6,7 @@ const text = z.string().nullish();
 const texts = z.array(z.string()).nullish();
 const flag = z.boolean().nullish();
 /** Read by a function of its own, because several types are allowed or its errors have fixed words. */
-const anything = z.unknown();
+const anything = z.unknown().optional();
 const anyObject = z.looseObject({});
 
 const named = { model: text, /** Older spelling of `model`. */ name: text };
