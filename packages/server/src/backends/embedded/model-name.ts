@@ -33,11 +33,12 @@ export function nameModel(fileName: string): ModelName {
     .toLowerCase()
     .split(/[-_ ]+/)
     .filter((word) => word !== "");
+  if (words.length === 0) words.push("model");
   const size = words.findIndex((word, index) => index > 0 && sizeWord.test(word));
   const title = titleOf(stem);
   const ending = format === undefined ? "" : `-${format}`;
   if (size < 0) {
-    const name = words.join("-") || "model";
+    const name = words.join("-");
     const short = withoutVersions(words).join("-");
     return { name, title, aliases: withLatest(short === name ? [] : [short]), longName: `${name}${ending}` };
   }

@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { EngineEvent, GenerateMessage } from "../messages.ts";
 import { EngineError, toFailure } from "./engine-error.ts";
+import { Governor } from "./governor.ts";
 import { LogprobReader } from "./logprobs.ts";
 import type { LoadedModel } from "./model.ts";
 import { ReadingRate, sharePrompts } from "./plan.ts";
@@ -24,6 +25,7 @@ export class GenerationLoop {
   readonly #requests: Requests;
   readonly #logprobs: LogprobReader;
   readonly #rate = new ReadingRate();
+  readonly #governor: Governor;
   #wake: (() => void) | undefined;
 
   /** @param emit gets all events of a step at once, never an empty list */
@@ -31,7 +33,17 @@ export class GenerationLoop {
     this.#model = model;
     this.#emit = emit;
     this.#requests = new Requests(model);
+    this.#governor = new Governor(model.threads, (threads) => model.context.setThreads(threads));
     this.#logprobs = new LogprobReader(model.context, model.vocabulary, (config) => model.makeSampler(config));
+  }
+
+  /** Reads one token, so that the first request finds the weights in memory. */
+  async warmUp(): Promise<void> {
+    const { context } = this.#model;
+    context.initBatch(1);
+    context.addToBatch(0, 0, Uint32Array.of(0), new Uint32Array(0));
+    await context.decodeBatch();
+    context.disposeSequence(0);
   }
 
   submit(message: GenerateMessage): void {
@@ -84,7 +96,9 @@ export class GenerationLoop {
     let places: (number | undefined)[];
     try {
       places = this.#fillBatch(items, total);
+      this.#governor.beginPass();
       await this.#model.context.decodeBatch();
+      this.#governor.endPass();
     } catch (error) {
       this.#failStep(items, error);
       return;

@@ -31,7 +31,7 @@ async function start(config: EngineConfig): Promise<void> {
   offerToMemoryKiller();
   try {
     const model = await loadModel(config);
-    handle = config.use === "text" ? serveText(model) : serveEmbeddings(model);
+    handle = config.use === "text" ? await serveText(model) : serveEmbeddings(model);
     send(readyMessage(model));
     setInterval(() => send({ type: "memory", rssBytes: process.memoryUsage.rss() }), memoryReportMs);
   } catch (error) {
@@ -43,8 +43,9 @@ function emit(events: EngineEvent[]): void {
   send({ type: "events", events });
 }
 
-function serveText(model: LoadedModel): Handler {
+async function serveText(model: LoadedModel): Promise<Handler> {
   const loop = new GenerationLoop(model, emit);
+  await loop.warmUp();
   void loop.run();
   return (message) => {
     if (message.type === "generate") loop.submit(message);

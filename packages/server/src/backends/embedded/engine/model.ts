@@ -31,6 +31,8 @@ export interface LoadedModel {
   readonly tokenizer: Tokenizer;
   /** Most tokens in one pass. */
   readonly batchTokens: number;
+  /** Compute threads of a pass. */
+  readonly threads: number;
   makeSampler(config: SamplerConfig): AddonSampler;
   /** State of a fresh grammar for one candidate. @throws EngineError bad-grammar */
   makeGrammar(gbnf: string): unknown;
@@ -47,13 +49,15 @@ export async function loadModel(config: EngineConfig): Promise<LoadedModel> {
   const makeSampler = openSamplers(model, addonModel);
   const vocabulary = new Vocabulary(model, addonModel, config.vocabularySize);
   const batchTokens = config.use === "embedding" ? config.contextTokens : textBatchTokens;
-  const context = await makeContext(model, config, batchTokens, config.threads ?? llama.cpuMathCores);
+  const threads = config.threads ?? llama.cpuMathCores;
+  const context = await makeContext(model, config, batchTokens, threads);
   return {
     config,
     context,
     vocabulary,
     tokenizer: makeTokenizer(addonModel, vocabulary),
     batchTokens,
+    threads,
     makeSampler,
     makeGrammar: (gbnf) => makeGrammar(llama, model, gbnf),
     dispose: async () => {
