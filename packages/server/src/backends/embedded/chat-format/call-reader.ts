@@ -38,6 +38,8 @@ export class CallReader {
   #scanner = new JsonScanner();
   /** Units of the held text that were looked at as marker or call. */
   #seen = 0;
+  /** Units of the held text up to the end of the call's marker. */
+  #markerEnd = 0;
   #hasText = false;
   /** Calls whose name is out; forced calls only. */
   #begun: { readonly name: string; given: number } | undefined;
@@ -87,9 +89,9 @@ export class CallReader {
     const { text } = this.#held;
     const at = text.indexOf(marker);
     if (at >= 0) {
-      const events = text.slice(0, at).trim() === "" && this.#maySkipSpace() ? this.#drop(at) : this.#give(at);
-      this.#beginCall(marker.length);
-      return events;
+      const isSpace = text.slice(0, at).trim() === "" && this.#maySkipSpace();
+      this.#beginCall((isSpace ? at : 0) + marker.length);
+      return isSpace ? [] : this.#give(at);
     }
     const free = isEnd ? text.length : text.length - heldBack(text, [marker]);
     // White space around calls is no answer; whether a call follows is not known yet.
@@ -135,10 +137,11 @@ export class CallReader {
     return markerIsOptional ? [";"] : end === undefined ? [] : [end];
   }
 
-  #beginCall(jsonFrom: number): void {
+  #beginCall(markerEnd: number): void {
     this.#state = "call";
     this.#scanner = new JsonScanner();
-    this.#seen = jsonFrom;
+    this.#markerEnd = markerEnd;
+    this.#seen = markerEnd;
     this.#begun = undefined;
   }
 
@@ -244,7 +247,7 @@ export class CallReader {
     }
     this.#state = "text";
     // What follows the marker may hold another one.
-    return this.#give(this.#held.text.startsWith(syntax.marker) ? syntax.marker.length : 1);
+    return this.#give(this.#markerEnd);
   }
 
   #flush(): BackendEvent[] {

@@ -25,7 +25,9 @@ export class JsonScanner {
   /** Where the string, number or word that is being read began. */
   #tokenFrom = 0;
   #token: "string" | "number" | "word" | undefined;
-  #escape = 0;
+  #isEscaped = false;
+  /** Hexadecimal digits of `\\uXXXX` that are still to come. */
+  #hexDigits = 0;
   #key: string | undefined;
 
   /** @returns how many UTF-16 units it took; fewer than given when the object ended before */
@@ -50,13 +52,14 @@ export class JsonScanner {
   }
 
   #inString(character: string, at: number): void {
-    if (this.#escape > 1) {
-      this.#escape -= 1;
+    if (this.#hexDigits > 0) {
+      this.#hexDigits -= 1;
       if (!/[0-9a-fA-F]/.test(character)) this.status = "bad";
-    } else if (this.#escape === 1) {
-      this.#escape = character === "u" ? 5 : 0;
-      if (!'"\\/bfnrtu'.includes(character)) this.status = "bad";
-    } else if (character === "\\") this.#escape = 1;
+    } else if (this.#isEscaped) {
+      this.#isEscaped = false;
+      if (character === "u") this.#hexDigits = 4;
+      else if (!'"\\/bfnrt'.includes(character)) this.status = "bad";
+    } else if (character === "\\") this.#isEscaped = true;
     else if (character < " ") this.status = "bad";
     else if (character === '"') this.#endString(at + 1);
   }

@@ -20,6 +20,8 @@ export class TemplateChatFormat implements ChatFormat {
   readonly #syntax: ToolSyntax;
   readonly #tokens: ReadonlyMap<string, readonly string[]>;
   readonly #stop: readonly string[];
+  /** Known from `render`, so that a parser does not render the prompt again. */
+  readonly #thinkStarts = new WeakMap<BackendRequest, ThinkStart>();
 
   /** @throws CoreError backend-error when the template can't be read */
   constructor({ template, bosToken, eosToken, specialTokens }: ChatFormatOptions) {
@@ -45,6 +47,7 @@ export class TemplateChatFormat implements ChatFormat {
   render(request: BackendRequest): RenderedPrompt {
     requireToolChoice(request);
     const { guard, text, thinkStart } = this.#prompt(request);
+    this.#thinkStarts.set(request, thinkStart);
     const grammar = outputGrammar(request, this.#form(thinkStart));
     return {
       pieces: guard.pieces(text),
@@ -54,7 +57,14 @@ export class TemplateChatFormat implements ChatFormat {
   }
 
   createOutputParser(request: BackendRequest, candidate: number): OutputParser {
-    return createParser(request, candidate, this.#form(this.#prompt(request).thinkStart));
+    const thinkStart = this.#thinkStarts.get(request) ?? this.#thinkStartOf(request);
+    return createParser(request, candidate, this.#form(thinkStart));
+  }
+
+  #thinkStartOf(request: BackendRequest): ThinkStart {
+    const { thinkStart } = this.#prompt(request);
+    this.#thinkStarts.set(request, thinkStart);
+    return thinkStart;
   }
 
   #prompt(request: BackendRequest): {
