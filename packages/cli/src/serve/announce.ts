@@ -1,7 +1,7 @@
-import { setTimeout } from "node:timers/promises";
-import { type Client, createClient } from "@plenum/client";
+import { createClient } from "@plenum/client";
 import type { Config, PlenumServer } from "@plenum/server";
 import type { Surroundings } from "../surroundings.ts";
+import { firstChatModel } from "./first-model.ts";
 
 const doorNames: Readonly<Record<string, string>> = { lmsp: "LMSP", openai: "OpenAI", ollama: "Ollama", nnrp: "NNRP" };
 
@@ -17,7 +17,7 @@ export async function announce(
 ): Promise<void> {
   const client = createClient({ baseUrl: server.url, ...(around.fetch !== undefined && { fetch: around.fetch }) });
   const needsToken = config.auth.tokens.length > 0;
-  const model = needsToken ? undefined : await firstChatModel(client);
+  const model = needsToken ? undefined : await firstChatModel(client, catalogWaitMs);
   around.output.write(announcement({ server, config, version, model, needsToken }));
 }
 
@@ -47,20 +47,4 @@ Next:
   more models                   put GGUF files into ${config.models}
   Ctrl-C                        stop
 `;
-}
-
-/** The first chat model, once the service has looked through its folder. */
-async function firstChatModel(client: Client): Promise<string | undefined> {
-  const signal = AbortSignal.timeout(catalogWaitMs);
-  try {
-    while (true) {
-      const { data } = await client.models.list({ signal });
-      const found = data.find((model) => model.capabilities.chat);
-      if (found !== undefined) return found.id;
-      await setTimeout(50, undefined, { signal });
-    }
-  } catch {
-    // Time is up, or the catalog is refused: the example then names no model. The service itself is up.
-    return undefined;
-  }
 }
