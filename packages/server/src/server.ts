@@ -177,7 +177,7 @@ function interfacesAt(origin: string, doors: readonly Door[]): readonly Interfac
   return doors.map(({ kind, operations }) => ({
     kind,
     url: `${origin}${basePaths[kind]}`,
-    ...(kind === "lmsp" ? { version: "1.0" } : { operations: operations.map(({ name }) => name) }),
+    ...(kind === "lmsp" ? { version: "1.0" } : { operations: [...new Set(operations.map(({ name }) => name))] }),
   }));
 }
 

@@ -73,13 +73,17 @@ function toWireUsage(usage: Usage): Record<string, number> {
 
 function toWireTimings(timings: Timings): Record<string, number> {
   return compact({
-    queued: timings.queuedMs,
-    load: timings.loadMs,
-    prompt: timings.promptMs,
-    generation: timings.generationMs,
-    first_token: timings.firstTokenMs,
-    total: timings.totalMs,
+    queued: wholeMs(timings.queuedMs),
+    load: wholeMs(timings.loadMs),
+    prompt: wholeMs(timings.promptMs),
+    generation: wholeMs(timings.generationMs),
+    first_token: wholeMs(timings.firstTokenMs),
+    total: wholeMs(timings.totalMs),
   });
+}
+
+function wholeMs(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms);
 }
 
 /** RFC 3339 with milliseconds. */
