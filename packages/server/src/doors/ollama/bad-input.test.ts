@@ -106,7 +106,7 @@ describe("bad input is refused in Ollama's format", () => {
     ["a pull", ["/api/pull", { model: "x" }], 404, /\/api\/pull is not offered by this service/],
   ])("%s", async (_name, [path, body], status, text) => {
     const { core, backend } = setUp();
-    const answer = await callDoor(createOllamaDoor(), core, { method: "POST", path, body });
+    const answer = await callDoor(createOllamaDoor({ version: "1.2.3" }), core, { method: "POST", path, body });
     const isPlain = answer.headers["content-type"] === "text/plain";
     const error: unknown = isPlain ? answer.text : JSON.parse(answer.text).error;
     expect(answer.status, answer.text).toBe(status);
@@ -118,7 +118,11 @@ describe("bad input is refused in Ollama's format", () => {
 test("a full queue answers in Ollama's words", async () => {
   const backend = new ScriptedBackend("scripted", [scriptedModel("m")]);
   const core = createTestCore({ backends: [backend], limits: { queued: 0 } });
-  const answer = await callDoor(createOllamaDoor(), core, { method: "POST", path: "/api/chat", body: chat({})[1] });
+  const answer = await callDoor(createOllamaDoor({ version: "1.2.3" }), core, {
+    method: "POST",
+    path: "/api/chat",
+    body: chat({})[1],
+  });
   expect([answer.status, JSON.parse(answer.text).error, answer.headers["retry-after"]]).toEqual([
     503,
     "server busy, please try again.  maximum pending requests exceeded",

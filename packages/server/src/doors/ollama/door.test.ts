@@ -59,7 +59,7 @@ function read(answer: MemoryResponder): NeutralAnswer {
 
 const under: DoorUnderTest = {
   name: "ollama chat",
-  door: createOllamaDoor(),
+  door: createOllamaDoor({ version: "1.2.3" }),
   chat: (chat, stream) => ({ method: "POST", path: "/api/chat", body: chatBody(chat, stream) }),
   read,
   finishReasons: { stop: "stop", length: "length", toolCalls: "stop" },

@@ -1,15 +1,14 @@
 import type { Door } from "../shared/door.ts";
-import { defaults } from "./defaults.ts";
 import { renderProblem } from "./errors.ts";
 import { createOperations } from "./operations.ts";
 
 export interface OllamaDoorOptions {
-  /** Ollama's version that `/api/version` tells; clients compare it with what they need. @default "0.17.4" */
-  readonly version?: string;
+  /** Version of this service, for model files. `/api/version` tells the Ollama whose API this is instead: clients compare it. */
+  readonly version: string;
 }
 
 /** Ollama's API: `/api/*`, and `/` where its clients look whether it runs. */
-export function createOllamaDoor({ version = defaults.version }: OllamaDoorOptions = {}): Door {
+export function createOllamaDoor({ version }: OllamaDoorOptions): Door {
   return {
     kind: "ollama",
     operations: createOperations(version),

@@ -2,21 +2,22 @@ import { CoreError, mayUseModel, type Scope } from "@plenum/core";
 import type { Call, Operation } from "../shared/door.ts";
 import { answerJson } from "../shared/run-response.ts";
 import { jsonType, requireName, withoutEffectHeader } from "./answer.ts";
+import { defaults } from "./defaults.ts";
 import { embed, embedOne } from "./embeddings.ts";
 import { toProcess, toShow, toTag } from "./models.ts";
 import { chat, generate } from "./run.ts";
 import { nameOf, showSchema } from "./schema.ts";
 import { catalogName } from "./settle.ts";
 
-/** @param version Ollama's version that `/api/version` tells. */
+/** @param version of this service. */
 export function createOperations(version: string): readonly Operation[] {
   const running = (): Answer => ({ type: "text/plain; charset=utf-8", body: "Ollama is running" });
   return [
     ...readable("root", "/", null, running),
-    ...readable("version", "/api/version", null, () => ({ type: jsonType, body: JSON.stringify({ version }) })),
+    ...readable("version", "/api/version", null, tellVersion),
     ...readable("tags", "/api/tags", "read", listTags),
     ...readable("ps", "/api/ps", "read", listProcesses),
-    { name: "show", method: "POST", path: "/api/show", scope: "read", handle: show },
+    { name: "show", method: "POST", path: "/api/show", scope: "read", handle: (call) => show(call, version) },
     { name: "chat", method: "POST", path: "/api/chat", scope: "infer", handle: chat },
     { name: "generate", method: "POST", path: "/api/generate", scope: "infer", handle: generate },
     { name: "embed", method: "POST", path: "/api/embed", scope: "infer", handle: embed },
@@ -40,6 +41,10 @@ function readable(name: string, path: string, scope: Scope | null, answer: (call
   return (["HEAD", "GET"] as const).map((method) => ({ name, method, path, scope, handle }));
 }
 
+function tellVersion(): Answer {
+  return { type: jsonType, body: JSON.stringify({ version: defaults.version }) };
+}
+
 function listTags({ core, caller }: Call): Answer {
   const models = core.catalog.list().filter(({ id }) => mayUseModel(caller.principal, id));
   return { type: jsonType, body: JSON.stringify({ models: models.map(toTag) }) };
@@ -50,7 +55,7 @@ function listProcesses({ core, caller }: Call): Answer {
   return { type: jsonType, body: JSON.stringify({ models: models.map(toProcess) }) };
 }
 
-function show(call: Call): void {
+function show(call: Call, version: string): void {
   const wire = call.json(showSchema);
   const name = requireName(nameOf(wire));
   const { core, caller } = call;
@@ -58,5 +63,5 @@ function show(call: Call): void {
   if (!mayUseModel(caller.principal, model.id)) {
     throw new CoreError("model-not-found", `There is no model '${name}'.`, { model: name });
   }
-  answerJson(call, 200, toShow(model), withoutEffectHeader(wire.verbose ? ["verbose"] : []));
+  answerJson(call, 200, toShow(model, version), withoutEffectHeader(wire.verbose ? ["verbose"] : []));
 }

@@ -103,7 +103,7 @@ describe("recorded exchanges with Ollama 0.17.4", () => {
   test.each(exchanges.map((exchange) => [exchange.name, exchange] as const))("%s", async (name, exchange) => {
     const { core } = setUpRecordedModels();
     const { method, path, body } = exchange.request;
-    const answer = await callDoor(createOllamaDoor(), core, {
+    const answer = await callDoor(createOllamaDoor({ version: "1.2.3" }), core, {
       method,
       path,
       ...(body === null || body === "" ? {} : { body }),

@@ -95,7 +95,6 @@ export const showSchema = z.object({ ...named, verbose: flag });
 export type WireChat = z.infer<typeof chatSchema>;
 export type WireGenerate = z.infer<typeof generateSchema>;
 export type WireEmbed = z.infer<typeof embedSchema>;
-export type WireEmbeddings = z.infer<typeof embeddingsSchema>;
 export type WireMessage = z.infer<typeof messageSchema>;
 export type WireToolCall = z.infer<typeof toolCallSchema>;
 export type WireOptions = NonNullable<WireChat["options"]>;
