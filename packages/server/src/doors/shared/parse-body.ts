@@ -45,14 +45,23 @@ function mostTelling(issues: readonly zodCore.$ZodIssue[], base: readonly Proper
   const [first] = issues;
   if (first === undefined) return { path: base, message: "not as expected" };
   const path = [...base, ...first.path];
-  if (first.code === "invalid_union" && first.errors.length > 0) {
-    const candidates = first.errors.map((branch) => mostTelling(branch, path));
-    const deepest = candidates.reduce((best, next) => (next.path.length > best.path.length ? next : best));
-    if (deepest.path.length > path.length) return deepest;
-    const messages = [...new Set(candidates.map((candidate) => candidate.message))];
-    return { path, message: messages.join(", or ") };
+  if (first.code !== "invalid_union" || first.errors.length === 0) return { path, message: sentenceOf(first.message) };
+  const branches = first.errors.map((branch) => mostTelling(branch, path));
+  const depth = Math.max(...branches.map((branch) => branch.path.length));
+  const deepest = branches.filter((branch) => branch.path.length === depth);
+  const messages = [...new Set(deepest.map((branch) => branch.message))];
+  if (depth > path.length || first.message === noMessage) {
+    return { path: deepest[0]?.path ?? path, message: messages.join(", or ") };
   }
-  return { path, message: first.message.replace(/^Invalid input: /, "") };
+  // The schema's own sentence says more than a list of what its branches expected.
+  return { path, message: messages.join() === missing ? `${missing}, it ${first.message}` : first.message };
+}
+
+const noMessage = "Invalid input";
+const missing = "it is missing";
+
+function sentenceOf(message: string): string {
+  return /, received undefined$/.test(message) ? missing : message.replace(/^Invalid input: /, "");
 }
 
 /** `messages[0].content` */
