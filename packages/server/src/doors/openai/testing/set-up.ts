@@ -1,6 +1,6 @@
 import type { BackendModel, Core } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, type TestCoreOptions } from "@plenum/core/testing";
-import { callDoor } from "../../shared/testing/call-door.ts";
+import { callDoor, type TestRequest } from "../../shared/testing/call-door.ts";
 import type { MemoryResponder } from "../../shared/testing/memory-responder.ts";
 import { createOpenaiDoor } from "../index.ts";
 
@@ -8,10 +8,11 @@ export const door = createOpenaiDoor();
 
 const { capabilities } = scriptedModel("x");
 
-/** `m-tiny` chats, `e-tiny` embeds, `t-tiny` chats and can't call tools. */
+/** `m-tiny` does all but embed, `e-tiny` and `e-small` embed, `t-tiny` chats about text and can't call tools. */
 export const models: readonly BackendModel[] = [
-  scriptedModel("m-tiny", { aliases: ["tiny"] }),
+  scriptedModel("m-tiny", { aliases: ["tiny"], capabilities: { ...capabilities, insert: true, vision: true } }),
   scriptedModel("e-tiny", { capabilities: { ...capabilities, chat: false, embeddings: true } }),
+  scriptedModel("e-small", { capabilities: { ...capabilities, chat: false, embeddings: true } }),
   scriptedModel("t-tiny", { capabilities: { ...capabilities, tools: false } }),
   scriptedModel("acme/tiny:q4"),
 ];
@@ -19,6 +20,7 @@ export const models: readonly BackendModel[] = [
 export interface Bench {
   readonly backend: ScriptedBackend;
   readonly core: Core;
+  request(request: TestRequest): Promise<MemoryResponder>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<MemoryResponder>;
   get(path: string, headers?: Record<string, string>): Promise<MemoryResponder>;
 }
@@ -29,6 +31,7 @@ export function setUp(options: Omit<TestCoreOptions, "backends"> = {}): Bench {
   return {
     backend,
     core,
+    request: (request) => callDoor(door, core, request),
     post: (path, body, headers = {}) => callDoor(door, core, { method: "POST", path, body, headers }),
     get: (path, headers = {}) => callDoor(door, core, { method: "GET", path, headers }),
   };

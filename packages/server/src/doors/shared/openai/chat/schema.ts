@@ -36,8 +36,8 @@ const assistant = z.looseObject({
   tool_calls: z.array(toolCall).nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish(),
-  audio: z.unknown(),
-  function_call: z.unknown(),
+  audio: z.unknown().optional(),
+  function_call: z.unknown().optional(),
   name,
 });
 
@@ -71,10 +71,12 @@ const responseFormat = z.discriminatedUnion(
   "must be text, json_object or json_schema",
 );
 
+const onlyFunctions = "must be function; allowed_tools, hosted and custom tools are not supported here";
+
 const toolChoice = z.union(
   [
     z.enum(["auto", "none", "required"]),
-    z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string() }) }),
+    z.looseObject({ type: z.literal("function", onlyFunctions), function: z.looseObject({ name: z.string() }) }),
   ],
   'must be "auto", "none", "required" or a function',
 );

@@ -9,7 +9,7 @@ export const embeddingSchema = z.looseObject({
   model: z.string().min(1),
   input: z.union(
     [text, z.array(text).min(1, "must not be empty"), tokens, z.array(tokens).min(1)],
-    "must be a text, token ids, or a list of one of them",
+    "must be a text, token ids, or a list of one of them, and not empty",
   ),
   dimensions: z.number().nullish(),
   encoding_format: z.enum(["float", "base64"]).nullish(),

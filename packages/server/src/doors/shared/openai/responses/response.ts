@@ -10,7 +10,6 @@ export type RequestFacts = Pick<
   | "instructions"
   | "output"
   | "parallelToolCalls"
-  | "previousResponseId"
   | "reasoning"
   | "sampling"
   | "store"
@@ -35,6 +34,7 @@ export function toResponseObject(
     error: response.status === "failed" ? toResponseError(response.problem, toWireError) : null,
     incomplete_details: response.incompleteReason === undefined ? null : { reason: toIncompleteReason(response) },
     model: response.model,
+    previous_response_id: response.previousResponseId ?? null,
     ...toRequestMembers(request),
     output: response.output.map(toOutputItem),
     usage: response.usage === undefined ? null : toResponsesUsage(response.usage),
@@ -49,7 +49,6 @@ function toRequestMembers({ sampling, ...request }: RequestFacts): Record<string
     max_output_tokens: request.output.maxTokens ?? null,
     max_tool_calls: null,
     parallel_tool_calls: request.parallelToolCalls,
-    previous_response_id: request.previousResponseId ?? null,
     reasoning: { effort: request.reasoning.effort ?? null, summary: null },
     service_tier: "default",
     store: request.store,

@@ -79,12 +79,17 @@ const textFormat = z.discriminatedUnion(
   "must be text, json_object or json_schema",
 );
 
+const onlyFunctions = "must be function; allowed_tools, hosted and custom tools are not supported here";
+
 const toolChoice = z.union(
-  [z.enum(["auto", "none", "required"]), z.looseObject({ type: z.literal("function"), name: z.string() })],
+  [
+    z.enum(["auto", "none", "required"]),
+    z.looseObject({ type: z.literal("function", onlyFunctions), name: z.string() }),
+  ],
   'must be "auto", "none", "required" or a function',
 );
 
-const hint = z.unknown();
+const hint = z.unknown().optional();
 
 export const responsesSchema = z.looseObject({
   ...samplingShape,
