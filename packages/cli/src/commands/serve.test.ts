@@ -1,5 +1,105 @@
-import { expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { runProgram } from "../program.ts";
 import { announcement } from "../serve/announce.ts";
+import { stopOnSignal } from "../serve/stop-on-signal.ts";
+import { fakeSurroundings } from "../testing/fake-surroundings.ts";
+
+let home: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "plenum-serve-"));
+});
+afterEach(() => rm(home, { recursive: true }));
+
+function start(...flags: readonly string[]) {
+  const around = fakeSurroundings({ env: { HOME: home, PLENUM_LOG_LEVEL: "silent" } });
+  const ended = runProgram(["serve", "--home", home, "--no-starter-model", ...flags], around);
+  return { around, ended };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+function addressIn(text: string): string {
+  return text.match(/http:\/\/127\.0\.0\.1:\d+/)?.[0] ?? "";
+}
+
+test("serves until it is told to stop, then lets go of its port", async () => {
+  const { around, ended } = start("--port", "0");
+  await until(() => around.written.output.includes("Ctrl-C"));
+  const address = addressIn(around.written.output);
+  expect((await fetch(`${address}/healthz`)).status).toBe(200);
+  around.send("SIGTERM");
+  expect(await ended).toBe(0);
+  expect(around.written.errors).toBe(
+    "\nStopping: running answers get 30 s to finish; Ctrl-C again ends them at once.\n",
+  );
+  await expect(fetch(`${address}/healthz`)).rejects.toThrow();
+});
+
+test("the same Ctrl-C told twice is one; a later one ends the process at once", () => {
+  const stop = new AbortController();
+  const exits: number[] = [];
+  let now = 1000;
+  const hear = stopOnSignal(stop, { exitNow: (code) => void exits.push(code) }, () => now);
+  hear("SIGINT");
+  expect(stop.signal.aborted).toBe(true);
+  now += 20;
+  hear("SIGINT");
+  expect(exits).toEqual([]);
+  now += 1000;
+  hear("SIGINT");
+  hear("SIGTERM");
+  expect(exits).toEqual([130, 143]);
+});
+
+async function occupy(): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return { server, port: address.port };
+}
+
+test("a port in use: one sentence with the flag that mends it", async () => {
+  const { server, port } = await occupy();
+  const { around, ended } = start("--port", String(port));
+  expect(await ended).toBe(1);
+  expect(around.written).toEqual({
+    output: "",
+    errors: `plenum: Port ${port} on 127.0.0.1 is in use: choose another one with --port (0: any free one), or stop what uses it.\n`,
+  });
+  server.close();
+});
+
+test("an address of another machine: one sentence", async () => {
+  const { around, ended } = start("--port", "0", "--host", "192.0.2.1", "--insecure-open");
+  expect(await ended).toBe(1);
+  expect(around.written.errors).toBe(
+    "plenum: This machine has no address 192.0.2.1: choose another one with --host.\n",
+  );
+});
+
+test("a wrong configuration: its place, exit code 2", async () => {
+  const file = join(home, "bad.yaml");
+  await writeFile(file, "prot: 1\n");
+  const { around, ended } = start("--config", file);
+  expect(await ended).toBe(2);
+  expect(around.written.errors).toBe(
+    `plenum: the configuration can't be used.\n${file}:1:1  prot: unknown option; did you mean "port"?\n`,
+  );
+});
+
+test("beyond this machine without a token: refused with what to do", async () => {
+  const { around, ended } = start("--host", "0.0.0.0");
+  expect(await ended).toBe(2);
+  expect(around.written.errors).toContain("--insecure-open");
+});
 
 const facts = {
   server: {

@@ -2,7 +2,8 @@ import type { Config, ConfigFlags, PlenumServer } from "@plenum/server";
 import { type Command, Option } from "commander";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { CommandError } from "../report-error.ts";
-import type { StopSignal, Surroundings } from "../surroundings.ts";
+import { stopOnSignal } from "../serve/stop-on-signal.ts";
+import type { Surroundings } from "../surroundings.ts";
 
 /** Adds `plenum serve`. */
 export function addServe(
@@ -43,12 +44,9 @@ All options of the file: docs/reference/configuration.md`,
 
 type ServeFlags = Omit<ConfigFlags, "starterModel"> & { readonly starterModel: boolean };
 
-/** Signals nearer than this are one: a terminal and npm may both pass on the same Ctrl-C. */
-const sameSignalMs = 300;
-
 async function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
   const stop = new AbortController();
-  const forget = around.onSignal(stopper(stop, around));
+  const forget = around.onSignal(stopOnSignal(stop, around));
   try {
     const { createServer, loadConfig } = await import("@plenum/server");
     const { starterModel, ...others } = flags;
@@ -74,18 +72,6 @@ async function serve(flags: ServeFlags, around: Surroundings, version: string): 
   } finally {
     forget();
   }
-}
-
-function stopper(stop: AbortController, around: Surroundings): (signal: StopSignal) => void {
-  let firstAt: number | undefined;
-  return (signal) => {
-    if (firstAt === undefined) {
-      firstAt = Date.now();
-      stop.abort();
-    } else if (Date.now() - firstAt > sameSignalMs) {
-      around.exitNow(signal === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated);
-    }
-  };
 }
 
 async function listen(server: PlenumServer, config: Config): Promise<void> {
