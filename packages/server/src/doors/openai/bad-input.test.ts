@@ -304,6 +304,7 @@ it.each([
   ["a wrong method on models", "POST", "/v1/models", 405, "method_not_allowed", "GET"],
   ["a wrong method on a response", "PATCH", "/v1/responses/resp_x", 405, "method_not_allowed", "GET, DELETE"],
   ["an unknown response", "GET", "/v1/responses/resp_x", 404, null, undefined],
+  ["the input of an unknown response", "GET", "/v1/responses/resp_x/input_items", 404, null, undefined],
   ["an unknown response to cancel", "POST", "/v1/responses/resp_x/cancel", 404, null, undefined],
 ])("%s", async (_name, method, path, status, code, allow) => {
   const { request } = setUp();

@@ -260,6 +260,12 @@ describe("what real clients send", () => {
     expect(backend.requests[0]?.tools).toEqual([]);
   });
 
+  it("what the model makes nothing of: without effect, and said so", async () => {
+    const { post } = setUp();
+    const answer = await post(path, { ...body, model: "t-tiny", reasoning_effort: "low", top_k: 3, top_p: 0.5 });
+    expect(answer.headers["x-lmsp-without-effect"]).toBe("top_k, reasoning_effort");
+  });
+
   it("names, options of a stream that is none, a schema's description: without effect, and said so", async () => {
     const { post } = setUp();
     const answer = await post(path, {

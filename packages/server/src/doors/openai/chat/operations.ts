@@ -3,7 +3,7 @@ import { toChatRequest } from "../../shared/openai/chat/request.ts";
 import { toChatCompletion } from "../../shared/openai/chat/response.ts";
 import { chatSchema } from "../../shared/openai/chat/schema.ts";
 import { ChatStream } from "../../shared/openai/chat/stream.ts";
-import { leaveOutUncallableTools } from "../../shared/openai/tools.ts";
+import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { runConverted } from "../run.ts";
 
@@ -19,7 +19,7 @@ export const chatOperations: readonly Operation[] = [
 
 async function createChat(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
-  const converted = leaveOutUncallableTools(toChatRequest(call.json(chatSchema), headers), call.core.catalog);
+  const converted = settle(toChatRequest(call.json(chatSchema), headers), call.core.catalog);
   await runConverted(call, converted, {
     endsWithDone: true,
     toSource: (parts) => new ChatStream({ ...parts, includeUsage: converted.includeUsage }),

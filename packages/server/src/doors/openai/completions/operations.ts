@@ -3,6 +3,7 @@ import { toCompletionRequest } from "../../shared/openai/completions/request.ts"
 import { toTextCompletion } from "../../shared/openai/completions/response.ts";
 import { completionSchema } from "../../shared/openai/completions/schema.ts";
 import { CompletionStream } from "../../shared/openai/completions/stream.ts";
+import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { runConverted } from "../run.ts";
 
@@ -12,7 +13,7 @@ export const completionOperations: readonly Operation[] = [
 
 async function createCompletion(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
-  const converted = toCompletionRequest(call.json(completionSchema), headers);
+  const converted = settle(toCompletionRequest(call.json(completionSchema), headers), call.core.catalog);
   await runConverted(call, converted, {
     endsWithDone: true,
     toSource: (parts) => new CompletionStream({ ...parts, includeUsage: converted.includeUsage }),

@@ -2,6 +2,7 @@ import { CoreError, type ResponseInput, uniquePart } from "@plenum/core";
 import type { Call } from "../../shared/door.ts";
 import { toInputItem } from "../../shared/openai/responses/output-items.ts";
 import { answerJson } from "../../shared/run-response.ts";
+import { findResponse } from "./find-response.ts";
 
 /** Items in one page when none is asked for, and at most, as in OpenAI's API. */
 const pageItems = { default: 20, most: 100 } as const;
@@ -9,7 +10,7 @@ const pageItems = { default: 20, most: 100 } as const;
 /** `GET /v1/responses/<id>/input_items`: the conversation that a response answered, newest first. */
 export async function listInputItems(call: Call): Promise<void> {
   const { query } = call.request;
-  const { request, response } = await call.core.responses.get(call.rest, call.caller.principal);
+  const { request, response } = await findResponse(call);
   const items = itemsOf(request.input).map((item, index) => toInputItem(item, uniquePart(response.id), index));
   if (query.get("order") !== "asc") items.reverse();
   const after = query.get("after");

@@ -1,16 +1,16 @@
 import { CoreError, type ResponseRecord } from "@plenum/core";
 import type { Call, Operation } from "../../shared/door.ts";
-import { inWordsOf } from "../../shared/openai/converted.ts";
 import { toResponsesRequest } from "../../shared/openai/responses/request.ts";
 import { toResponseObject } from "../../shared/openai/responses/response.ts";
 import { responsesSchema } from "../../shared/openai/responses/schema.ts";
 import { ResponsesStream } from "../../shared/openai/responses/stream.ts";
-import { leaveOutUncallableTools } from "../../shared/openai/tools.ts";
+import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { answerJson } from "../../shared/run-response.ts";
 import { toWireError } from "../errors.ts";
 import { headersOf } from "../headers.ts";
 import { runConverted } from "../run.ts";
+import { findResponse } from "./find-response.ts";
 import { listInputItems } from "./input-items.ts";
 
 const root = "/v1/responses";
@@ -32,7 +32,7 @@ export const responsesOperations: readonly Operation[] = [
 async function createResponse(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
   const body = call.json(responsesSchema);
-  const converted = leaveOutUncallableTools(toResponsesRequest(body, headers), call.core.catalog);
+  const converted = settle(toResponsesRequest(body, headers), call.core.catalog);
   const { request } = converted;
   await runConverted(call, converted, {
     endsWithDone: false,
@@ -64,11 +64,6 @@ async function deleteResponse(call: Call): Promise<void> {
   const { response } = await findResponse(call);
   await call.core.responses.delete(response.id, call.caller.principal);
   answerJson(call, 200, { id: response.id, object: "response", deleted: true });
-}
-
-/** @throws CoreError not-found */
-export function findResponse(call: Call): Promise<ResponseRecord> {
-  return inWordsOf({ param: () => "response_id" }, () => call.core.responses.get(call.rest, call.caller.principal));
 }
 
 function answerRecord(call: Call, { response, request }: ResponseRecord): void {

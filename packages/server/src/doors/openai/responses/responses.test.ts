@@ -340,6 +340,12 @@ describe("what real clients send", () => {
     expect(backend.requests[0]).toMatchObject({ tools: [], metadata: {}, truncation: "none" });
   });
 
+  it("effort for a model that can't reason: without effect, and said so", async () => {
+    const { post } = setUp();
+    const answer = await post(path, { ...body, model: "t-tiny", reasoning: { effort: "low" } });
+    expect(answer.headers["x-lmsp-without-effect"]).toBe("reasoning.effort");
+  });
+
   it("max_output_tokens (REQ-04)", async () => {
     const { backend, post } = setUp();
     await post(path, { ...body, max_output_tokens: 16 });

@@ -8,12 +8,16 @@ export const door = createOpenaiDoor();
 
 const { capabilities } = scriptedModel("x");
 
-/** `m-tiny` does all but embed, `e-tiny` and `e-small` embed, `t-tiny` chats about text and can't call tools. */
+/** `m-tiny` does all but embed, `e-tiny` and `e-small` embed, `t-tiny` chats about text, can't
+ * call tools, and makes nothing of two fields. */
 export const models: readonly BackendModel[] = [
   scriptedModel("m-tiny", { aliases: ["tiny"], capabilities: { ...capabilities, insert: true, vision: true } }),
   scriptedModel("e-tiny", { capabilities: { ...capabilities, chat: false, embeddings: true } }),
   scriptedModel("e-small", { capabilities: { ...capabilities, chat: false, embeddings: true } }),
-  scriptedModel("t-tiny", { capabilities: { ...capabilities, tools: false } }),
+  scriptedModel("t-tiny", {
+    capabilities: { ...capabilities, tools: false },
+    parameters: { reasoning_effort: "without_effect", top_k: "without_effect" },
+  }),
   scriptedModel("acme/tiny:q4"),
 ];
 
