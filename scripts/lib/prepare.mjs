@@ -109,7 +109,7 @@ export function run(command, argv, options = {}) {
 }
 
 /** Says one sentence and ends. */
-export function fail(sentence) {
+function fail(sentence) {
   console.error(`plenum: ${sentence}`);
   process.exit(1);
 }

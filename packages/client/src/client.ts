@@ -1,9 +1,7 @@
-import type { LmspEvent } from "./events.ts";
 import { defaultResume, type ResumePolicy } from "./follow.ts";
 import { createHttp, type Fetch } from "./http.ts";
 import type { LmspModel, Page } from "./models.ts";
-import type { ListResponsesOptions, LmspResponse, ResponseRequest } from "./responses.ts";
-import { createResponsesApi } from "./responses-api.ts";
+import { type CallOptions, createResponsesApi, type ResponsesApi } from "./responses-api.ts";
 import type { ServiceDocument } from "./service.ts";
 
 export interface ClientOptions {
@@ -17,16 +15,6 @@ export interface ClientOptions {
   readonly resume?: Partial<ResumePolicy>;
 }
 
-export interface CallOptions {
-  /** Ends the call; it rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface EventsOptions extends CallOptions {
-  /** Sequence after which to start. Default 0: from the first event. */
-  readonly after?: number;
-}
-
 /** One service. Every call rejects with LmspError, or with the signal's reason when aborted. */
 export interface Client {
   /** The service document; needs no token. */
@@ -37,28 +25,6 @@ export interface Client {
     get(id: string, options?: CallOptions): Promise<LmspModel>;
   };
   readonly responses: ResponsesApi;
-}
-
-export interface ResponsesApi {
-  /**
-   * Runs a request to its end; with `background` it comes back at once. Losing the connection cancels it, and a
-   * platform may give up on a silent connection (Node after 300 s): use `stream` for long answers.
-   */
-  create(request: ResponseRequest, options?: CallOptions): Promise<LmspResponse>;
-  /**
-   * Runs a request and gives its events, over several connections when one breaks. Starts with the first event that is
-   * asked for. Leaving early or aborting cancels the response, unless it is `background` or `on_disconnect` is
-   * `continue`.
-   */
-  stream(request: ResponseRequest, options?: CallOptions): AsyncGenerator<LmspEvent>;
-  /** Events of a response that runs or ran, resumed when the connection breaks. Leaving early changes nothing. */
-  events(id: string, options?: EventsOptions): AsyncGenerator<LmspEvent>;
-  /** @throws LmspError `not-found`. */
-  get(id: string, options?: CallOptions): Promise<LmspResponse>;
-  list(filter?: ListResponsesOptions, options?: CallOptions): Promise<Page<LmspResponse>>;
-  /** Nothing happens when it has ended already. */
-  cancel(id: string, options?: CallOptions): Promise<LmspResponse>;
-  delete(id: string, options?: CallOptions): Promise<void>;
 }
 
 /**

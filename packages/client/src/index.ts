@@ -1,11 +1,4 @@
-export {
-  type CallOptions,
-  type Client,
-  type ClientOptions,
-  createClient,
-  type EventsOptions,
-  type ResponsesApi,
-} from "./client.ts";
+export { type Client, type ClientOptions, createClient } from "./client.ts";
 export {
   finalResponse,
   isTerminalEvent,
@@ -38,4 +31,5 @@ export {
   outputText,
   type ResponseRequest,
 } from "./responses.ts";
+export type { CallOptions, EventsOptions, ResponsesApi } from "./responses-api.ts";
 export type { ServiceDocument, ServiceInterface } from "./service.ts";

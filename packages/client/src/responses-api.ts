@@ -1,9 +1,41 @@
-import type { ResponsesApi } from "./client.ts";
 import type { LmspEvent } from "./events.ts";
 import { isTerminalEvent } from "./events.ts";
 import { follow, type ResumePolicy } from "./follow.ts";
 import type { Call, Http } from "./http.ts";
+import type { Page } from "./models.ts";
 import type { ListResponsesOptions, LmspResponse, ResponseRequest } from "./responses.ts";
+
+export interface CallOptions {
+  /** Ends the call; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface EventsOptions extends CallOptions {
+  /** Sequence after which to start. Default 0: from the first event. */
+  readonly after?: number;
+}
+
+export interface ResponsesApi {
+  /**
+   * Runs a request to its end; with `background` it comes back at once. Losing the connection cancels it, and a
+   * platform may give up on a silent connection (Node after 300 s): use `stream` for long answers.
+   */
+  create(request: ResponseRequest, options?: CallOptions): Promise<LmspResponse>;
+  /**
+   * Runs a request and gives its events, over several connections when one breaks. Starts with the first event that is
+   * asked for. Leaving early or aborting cancels the response, unless it is `background` or `on_disconnect` is
+   * `continue`.
+   */
+  stream(request: ResponseRequest, options?: CallOptions): AsyncGenerator<LmspEvent>;
+  /** Events of a response that runs or ran, resumed when the connection breaks. Leaving early changes nothing. */
+  events(id: string, options?: EventsOptions): AsyncGenerator<LmspEvent>;
+  /** @throws LmspError `not-found`. */
+  get(id: string, options?: CallOptions): Promise<LmspResponse>;
+  list(filter?: ListResponsesOptions, options?: CallOptions): Promise<Page<LmspResponse>>;
+  /** Nothing happens when it has ended already. */
+  cancel(id: string, options?: CallOptions): Promise<LmspResponse>;
+  delete(id: string, options?: CallOptions): Promise<void>;
+}
 
 const path = "/lmsp/v1/responses";
 const eventStream = "text/event-stream";

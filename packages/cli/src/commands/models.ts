@@ -45,7 +45,7 @@ async function listModels(flags: ModelsFlags, around: Surroundings): Promise<Exi
 }
 
 /** One line for each model under a line of headings. */
-export function modelTable(models: readonly LmspModel[]): string {
+function modelTable(models: readonly LmspModel[]): string {
   const headings = ["MODEL", "STATE", "CAPABILITIES", "CONTEXT", "PARAMETERS", "QUANTIZATION", "SIZE", "RUNTIME"];
   return table([headings, ...models.map(modelRow)]);
 }

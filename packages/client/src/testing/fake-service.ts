@@ -3,7 +3,7 @@ import type { LmspResponse } from "../responses.ts";
 
 /** A fetch for tests that answers from a list and records what it was asked. Not part of the package's exports. */
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

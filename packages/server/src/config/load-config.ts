@@ -11,7 +11,7 @@ import { type ConfigFile, configSchema } from "./schema.ts";
 import { toConfig } from "./to-config.ts";
 
 /** Name of the file that is looked for in the working folder and in the home folder. */
-export const configFileName = "plenum.config.yaml";
+const configFileName = "plenum.config.yaml";
 
 export interface LoadConfigOptions {
   /** Flags of the command line; they win over everything. */

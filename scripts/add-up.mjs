@@ -1,5 +1,5 @@
 // Adds up vitest's JSON reports of a folder: one line "N passed, N failed", and exit code 1 when anything failed.
-//   node scripts/lib/add-up.mjs FOLDER       with NAME.json and NAME.exit for each part
+//   node scripts/add-up.mjs FOLDER       with NAME.json and NAME.exit for each part
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
