@@ -21,7 +21,7 @@ export interface Conversation {
 /**
  * Items as the messages of a template. System and developer texts and `instructions` become one system text, in order.
  * Calls join the assistant's message before them. A conversation that ends with an assistant's message is continued
- * (as Ollama and llama-server do): that text is put behind the generation prompt and is not part of the answer.
+ * (as Ollama and llama-server do): that text is put behind the generation prompt and is not part of the answer; a format or forced call holds for the answer alone.
  * @throws CoreError unsupported-capability for images
  */
 export function buildConversation(request: BackendRequest, traits: TemplateTraits): Conversation {

@@ -20,7 +20,7 @@ export function hasTools(request: BackendRequest): boolean {
   return request.tools.length > 0 && request.toolChoice !== "none";
 }
 
-/** @throws CoreError invalid-request when the template refuses the conversation */
+/** @throws CoreError invalid-request when the template refuses the conversation, backend-error when it can't be used */
 export function renderPrompt(
   request: BackendRequest,
   template: ChatTemplate,
@@ -62,6 +62,14 @@ function renderConversation(
     }
   }
   const reason = failure instanceof TemplateError ? failure.message : "unknown";
+  if (!traits.isUsable) {
+    throw new CoreError(
+      "backend-error",
+      `The model's chat template can't be used here (${reason}).`,
+      {},
+      { cause: failure },
+    );
+  }
   throw new CoreError(
     "invalid-request",
     `The model's chat template refuses this conversation (${reason}); change the order or kind of its messages.`,

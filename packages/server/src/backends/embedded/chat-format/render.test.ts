@@ -86,6 +86,11 @@ describe("the model's own template", () => {
     );
   });
 
+  test("a template that can't write any conversation is the runtime's fault", () => {
+    const format = createChatFormat({ template: "{{ messages | unknown_filter }}", specialTokens: [] });
+    expect(() => format.render(ask("Hi"))).toThrow(expect.objectContaining({ code: "backend-error" }));
+  });
+
   test("a broken template is the runtime's fault", () => {
     expect(() => createChatFormat({ template: "{% if %}", specialTokens: [] })).toThrow(/chat template can't be read/);
   });

@@ -12,6 +12,8 @@ export interface ThinkTags {
 /** What a template can do, found by rendering small conversations with it. */
 export interface TemplateTraits {
   readonly form: TemplateForm;
+  /** False: not even one message of a user comes out, so it is the template that is wrong. */
+  readonly isUsable: boolean;
   readonly systemRole: boolean;
   /** Absent: tools have to be emulated. */
   readonly toolSyntax?: ToolSyntax;
@@ -66,6 +68,7 @@ export function findTraits(template: ChatTemplate): TemplateTraits {
     ({ open, close }) => template.source.includes(open) || template.source.includes(close),
   );
   return {
+    isUsable: renders({}).includes(user.content),
     form: { content, callArguments: history ?? "object" },
     systemRole: renders({ messages: [{ role: "system", content: "probe-system" }, user] }).includes("probe-system"),
     callHistory: history !== undefined && syntax !== undefined,

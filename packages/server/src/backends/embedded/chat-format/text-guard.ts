@@ -12,6 +12,9 @@ export class TextGuard {
   readonly #nonce: string;
   readonly #tokens: ReadonlyMap<string, readonly string[]>;
   readonly #numbers: string[] = [];
+  readonly #anyMark: RegExp;
+  readonly #markedText: RegExp;
+  readonly #numberPlace: RegExp;
   #marks = 0;
 
   /**
@@ -23,6 +26,9 @@ export class TextGuard {
     let nonce = makeNonce();
     while (clientText.includes(nonce)) nonce = makeNonce();
     this.#nonce = nonce;
+    this.#anyMark = new RegExp(`${nonce}[oc]\\d+x`, "gi");
+    this.#markedText = new RegExp(`${nonce}o(\\d+)x((?:(?!${nonce}o\\1x)[\\s\\S])*?)${nonce}c\\1x`, "gi");
+    this.#numberPlace = new RegExp(`"${nonce}n(\\d+)x"|${nonce}n(\\d+)x`, "gi");
   }
 
   /** The value with every special text in it marked, in keys too. */
@@ -52,7 +58,7 @@ export class TextGuard {
 
   /** Text without marks, for messages to people. */
   unmarked(text: string): string {
-    return this.#withNumbers(text).replaceAll(new RegExp(`${this.#nonce}[oc]\\d+x`, "gi"), "");
+    return this.#withNumbers(text).replaceAll(this.#anyMark, "");
   }
 
   /** What was rendered, cut at the marks. A mark without its partner (a template may cut a text) is dropped. */
@@ -65,9 +71,8 @@ export class TextGuard {
       if (last?.parseSpecial === parseSpecial) last.text += part;
       else pieces.push({ text: part, parseSpecial });
     };
-    const pair = new RegExp(`${this.#nonce}o(\\d+)x((?:(?!${this.#nonce}o\\1x)[\\s\\S])*?)${this.#nonce}c\\1x`, "gi");
     let done = 0;
-    for (const found of text.matchAll(pair)) {
+    for (const found of text.matchAll(this.#markedText)) {
       add(this.unmarked(text.slice(done, found.index)), true);
       add(this.unmarked(found[2] ?? ""), false);
       done = found.index + found[0].length;
@@ -78,8 +83,7 @@ export class TextGuard {
 
   #withNumbers(text: string): string {
     if (this.#numbers.length === 0) return text;
-    const place = new RegExp(`"${this.#nonce}n(\\d+)x"|${this.#nonce}n(\\d+)x`, "gi");
-    return text.replaceAll(place, (whole, quoted, bare) => this.#numbers[Number(quoted ?? bare)] ?? whole);
+    return text.replaceAll(this.#numberPlace, (whole, quoted, bare) => this.#numbers[Number(quoted ?? bare)] ?? whole);
   }
 
   /** Places of special texts, overlapping ones as one place. */

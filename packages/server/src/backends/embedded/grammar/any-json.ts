@@ -39,7 +39,7 @@ export function anyBoolean(): Expression {
   return choice(text("true"), text("false"));
 }
 
-export function anyArray(builder: GrammarBuilder): Expression {
+function anyArray(builder: GrammarBuilder): Expression {
   return builder.shared("array", () => {
     const value = anyValue(builder);
     return sequence(text("["), optional(sequence(value, repeat(sequence(comma, value), 0))), text("]"));

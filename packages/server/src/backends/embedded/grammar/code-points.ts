@@ -4,7 +4,7 @@ export type CodePointRange = readonly [from: number, to: number];
 const lastCodePoint = 0x10ffff;
 
 /** Every code point that a text can hold (no lone surrogates). */
-export const anyCodePoint: readonly CodePointRange[] = [
+const anyCodePoint: readonly CodePointRange[] = [
   [0, 0xd7ff],
   [0xe000, lastCodePoint],
 ];

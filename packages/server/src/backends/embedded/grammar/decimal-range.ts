@@ -11,7 +11,7 @@ const exactDigits = 15;
 const highest: DecimalBound = { whole: 999_999_999_999_999n, fraction: "", exclusive: false };
 
 /** A bound that is not negative, as decimal text. */
-export interface DecimalBound {
+interface DecimalBound {
   readonly whole: bigint;
   /** Digits after the point, without zeros at the end. */
   readonly fraction: string;

@@ -4,9 +4,8 @@ import { GrammarBuilder } from "./grammar-builder.ts";
 import { refuse, type SchemaParam, withRefusals } from "./refusal.ts";
 import { SchemaCompiler } from "./schema-compiler.ts";
 
-export { characters, choice, type Expression, nothing, optional, repeat, rule, sequence, text } from "./expression.ts";
+export { characters, choice, type Expression, optional, repeat, sequence, text } from "./expression.ts";
 export { GrammarBuilder } from "./grammar-builder.ts";
-export { grammarLimits } from "./limits.ts";
 export { textUntil } from "./text-until.ts";
 
 export interface SchemaGrammarOptions {

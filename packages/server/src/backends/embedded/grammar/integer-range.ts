@@ -23,13 +23,14 @@ export function integerBetween(min: bigint, max: bigint): Expression | undefined
 /** @param min,max not negative */
 export function magnitudeBetween(min: bigint, max: bigint): Expression | undefined {
   if (min > max) return undefined;
-  const options: Expression[] = [];
-  const lengths = { from: min.toString().length, to: max.toString().length };
-  for (let length = lengths.from; length <= lengths.to; length += 1) {
-    const low = length === lengths.from ? min.toString() : `1${"0".repeat(length - 1)}`;
-    const high = length === lengths.to ? max.toString() : "9".repeat(length);
-    options.push(digitsBetween(low, high));
+  const [low, high] = [min.toString(), max.toString()];
+  if (low.length === high.length) return digitsBetween(low, high);
+  const options = [digitsBetween(low, "9".repeat(low.length))];
+  // Every number of a length in between is in; the first digit is no zero.
+  if (high.length - low.length > 1) {
+    options.push(sequence(digitIn(1, 9), repeat(digit, low.length, high.length - 2)));
   }
+  options.push(digitsBetween(`1${"0".repeat(high.length - 1)}`, high));
   return choice(...options);
 }
 

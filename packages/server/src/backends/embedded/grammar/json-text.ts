@@ -28,7 +28,7 @@ const shortEscapes: readonly (readonly [codePoint: number, escape: string])[] = 
 ];
 
 /** After a comma or colon: at most one space. Anything longer, small models write without end. */
-export const optionalSpace: Expression = optional(text(" "));
+const optionalSpace: Expression = optional(text(" "));
 
 /**
  * One character out of `ranges`, as it is written inside a JSON string. Control characters without a short escape only

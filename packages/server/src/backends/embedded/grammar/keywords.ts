@@ -3,7 +3,7 @@ import { refuse } from "./refusal.ts";
 /** A schema that is an object. */
 export type SchemaObject = { readonly [keyword: string]: unknown };
 
-export const typeNames = ["object", "array", "string", "integer", "number", "boolean", "null"] as const;
+const typeNames = ["object", "array", "string", "integer", "number", "boolean", "null"] as const;
 export type TypeName = (typeof typeNames)[number];
 
 /** Say nothing about the value. */

@@ -2,6 +2,10 @@
 export const grammarLimits = {
   /** Schemas inside schemas, in levels. */
   maxDepth: 64,
+  /** Schemas looked at in one document; one that is used twice counts twice. */
+  maxSchemas: 5000,
+  /** Schemas in one `anyOf` or `oneOf`. */
+  maxBranches: 200,
   /** Rules of one grammar. */
   maxRules: 4000,
   /** Characters of one grammar's text. */

@@ -1,6 +1,6 @@
 import { getLlama, type Llama, LlamaGrammar, LlamaLogLevel } from "node-llama-cpp";
 import { beforeAll, describe, expect, test } from "vitest";
-import { schemaToGrammar } from "./index.ts";
+import { GrammarBuilder, grammarText, schemaToGrammar, sequence, text, textUntil } from "./index.ts";
 
 /** The engine's own reader of GBNF has the last word on syntax, left recursion and repetition counts. */
 describe("grammars are read by llama.cpp", () => {
@@ -47,6 +47,12 @@ describe("grammars are read by llama.cpp", () => {
 
   test.each(Object.entries(cases))("%s", (_name, schema) => {
     expect(() => new LlamaGrammar(llama, { grammar: schemaToGrammar(schema) })).not.toThrow();
+  });
+
+  test("free text up to an end", () => {
+    const builder = new GrammarBuilder();
+    const root = sequence(textUntil(builder, "</think>"), text('\n{"a": "\\\\"}'));
+    expect(() => new LlamaGrammar(llama, { grammar: grammarText(builder, root, "tools") })).not.toThrow();
   });
 
   test("a wrong one is noticed", () => {

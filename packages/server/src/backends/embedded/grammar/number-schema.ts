@@ -13,19 +13,20 @@ interface Limit {
 }
 
 /** Integers within their bounds, digit by digit; without a bound, up to the largest one that stays exact. */
-export function compileInteger(schema: SchemaObject, pointer: string): Expression {
+export function compileInteger(builder: GrammarBuilder, schema: SchemaObject, pointer: string): Expression {
   refuseMultiples(schema, pointer);
   const { min, max } = limitsOf(schema, pointer);
-  const found = integerBetween(
-    min === undefined ? -largestInteger : lowestInteger(min, pointer),
-    max === undefined ? largestInteger : highestInteger(max, pointer),
+  const low = min === undefined ? -largestInteger : lowestInteger(min, pointer);
+  const high = max === undefined ? largestInteger : highestInteger(max, pointer);
+  return builder.shared(
+    `integer ${low} ${high}`,
+    () => integerBetween(low, high) ?? refuse(pointer, "no integer lies between minimum and maximum."),
   );
-  return found ?? refuse(pointer, "no integer lies between minimum and maximum.");
 }
 
 /** Numbers; with bounds, only where decimals can be compared exactly digit by digit. */
 export function compileNumber(builder: GrammarBuilder, schema: SchemaObject, pointer: string): Expression {
-  if (schema["multipleOf"] === 1) return compileInteger(schema, pointer);
+  if (schema["multipleOf"] === 1) return compileInteger(builder, schema, pointer);
   refuseMultiples(schema, pointer);
   const { min, max } = limitsOf(schema, pointer);
   if (min === undefined && max === undefined) return anyNumber(builder);

@@ -4,7 +4,7 @@ import { CoreError } from "@plenum/core";
 export type SchemaParam = string;
 
 /** Says which keyword at which place can't be held. */
-export class SchemaRefusal extends Error {
+class SchemaRefusal extends Error {
   override readonly name = "SchemaRefusal";
   readonly pointer: string;
 

@@ -28,6 +28,7 @@ export class SchemaCompiler implements SchemaContext {
   readonly builder: GrammarBuilder;
   readonly #root: unknown;
   readonly #references = new Map<string, string>();
+  #schemas = 0;
 
   constructor(builder: GrammarBuilder, root: unknown) {
     this.builder = builder;
@@ -47,6 +48,7 @@ export class SchemaCompiler implements SchemaContext {
   compile(schema: unknown, place: Place): Expression {
     if (place.depth > grammarLimits.maxDepth)
       refuse(place.pointer, `is nested deeper than ${grammarLimits.maxDepth} levels.`);
+    this.#count(place.pointer);
     if (schema === false) refuse(place.pointer, "is false, so nothing fits.");
     if (isOpen(schema)) return anyValue(this.builder);
     if (!isSchemaObject(schema)) refuse(place.pointer, "is no schema; it has to be an object or true.");
@@ -71,7 +73,19 @@ export class SchemaCompiler implements SchemaContext {
     return flat;
   }
 
+  /** References can make a small document unfold without end. */
+  #count(pointer: string): void {
+    this.#schemas += 1;
+    if (this.#schemas > grammarLimits.maxSchemas) {
+      refuse(
+        pointer,
+        `is one schema too many; at most ${grammarLimits.maxSchemas} are looked at, with each use of a $ref.`,
+      );
+    }
+  }
+
   #mergeIn(flat: SchemaObject, part: unknown, place: Place): SchemaObject {
+    this.#count(place.pointer);
     if (isOpen(part)) return flat;
     if (!isSchemaObject(part)) refuse(place.pointer, "is no schema that something fits.");
     vetKeywords(part, place.pointer);
@@ -117,7 +131,7 @@ export class SchemaCompiler implements SchemaContext {
       case "string":
         return compileString(this.builder, schema, place.pointer);
       case "integer":
-        return compileInteger(schema, place.pointer);
+        return compileInteger(this.builder, schema, place.pointer);
       case "number":
         return compileNumber(this.builder, schema, place.pointer);
       case "boolean":
@@ -151,6 +165,9 @@ export class SchemaCompiler implements SchemaContext {
     const { [keyword]: branches, ...beside } = schema;
     if (!Array.isArray(branches) || branches.length === 0)
       refuse(place.pointer, `${keyword} has to be a list of schemas.`);
+    if (branches.length > grammarLimits.maxBranches) {
+      refuse(place.pointer, `${keyword} has more than ${grammarLimits.maxBranches} branches.`);
+    }
     const wholes: readonly unknown[] = isOpen(beside)
       ? branches
       : branches.map((branch: unknown) => ({ allOf: [beside, branch] }));
