@@ -4,7 +4,7 @@ import type { ZodType, core as zodCore } from "zod";
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** @throws CoreError invalid-json */
-export function parseJson(body: Uint8Array): unknown {
+function parseJson(body: Uint8Array): unknown {
   if (body.length === 0) {
     throw new CoreError("invalid-json", "The body is empty; send a JSON object.");
   }

@@ -1,7 +1,7 @@
 import { CoreError } from "@plenum/core";
 
 /** What becomes of a field of a request body. `without effect`: taken, and named in `X-LMSP-Without-Effect`. */
-export type FieldEffect = "honoured" | "refused" | "without effect";
+type FieldEffect = "honoured" | "refused" | "without effect";
 
 export interface Field {
   readonly effect: FieldEffect;

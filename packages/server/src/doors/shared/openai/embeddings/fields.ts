@@ -9,6 +9,6 @@ export const embeddingFields = {
   user: withoutEffect,
 } as const satisfies FieldTable;
 
-export const embeddingExtraFields = { keep_alive: honoured } as const satisfies FieldTable;
+const embeddingExtraFields = { keep_alive: honoured } as const satisfies FieldTable;
 
 export const embeddingTable: FieldTable = { ...embeddingFields, ...embeddingExtraFields };
