@@ -26,7 +26,7 @@ import { createLogger } from "./logger.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { readServiceId } from "./service-identity.ts";
 
-/** Version of the product, as the service document and `/api/version` tell it. */
+/** Version of the product, as the service document tells it. */
 export const version = "0.1.0";
 
 export interface ServerOptions {
@@ -92,7 +92,7 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     core,
     async listen() {
       await http.listen();
-      void loadFirstModel(core, embedded, logger);
+      void loadFirstModel(core, logger);
     },
     get url() {
       return url();
@@ -192,8 +192,8 @@ function watchReadiness(core: Core): { readonly isReady: boolean } {
   return readiness;
 }
 
-async function loadFirstModel(core: Core, embedded: EmbeddedBackend | undefined, logger: Logger): Promise<void> {
-  await embedded?.ready;
+async function loadFirstModel(core: Core, logger: Logger): Promise<void> {
+  await core.catalog.ready;
   const first = core.catalog.list().find(({ capabilities, state }) => capabilities.chat && state === "available");
   const [route] = first === undefined ? [] : core.catalog.resolve(first.id).routes;
   if (first === undefined || route === undefined) return;

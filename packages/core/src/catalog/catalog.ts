@@ -26,8 +26,12 @@ export class Catalog {
   #names = new Map<string, ResolvedModel>();
   #version = 0;
 
+  /** Resolves when every backend has told its models for the first time. */
+  readonly ready: Promise<void>;
+
   constructor(backends: readonly Backend[]) {
     this.#backends = backends;
+    this.ready = Promise.all(backends.map((backend) => backend.ready)).then(() => {});
     this.#unsubscribe = backends.map((backend) => backend.onChange(() => this.#changed()));
   }
 

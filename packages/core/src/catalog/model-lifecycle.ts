@@ -23,7 +23,7 @@ export class ModelLifecycle {
     caller: Caller,
     signal: AbortSignal,
   ): Promise<CatalogModel> {
-    const { model, routes } = this.#resolve(name, caller);
+    const { model, routes } = await this.#resolve(name, caller);
     const [route] = routes;
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);
     try {
@@ -41,12 +41,13 @@ export class ModelLifecycle {
    * @throws CoreError model-not-found, forbidden, and what the runtime throws.
    */
   async unload(name: string, caller: Caller): Promise<CatalogModel> {
-    const { model, routes } = this.#resolve(name, caller);
+    const { model, routes } = await this.#resolve(name, caller);
     await Promise.all(routes.map((route) => route.backend.unload(route.model.name)));
     return model;
   }
 
-  #resolve(name: string, caller: Caller): ResolvedModel {
+  async #resolve(name: string, caller: Caller): Promise<ResolvedModel> {
+    await this.#catalog.ready;
     const resolved = this.#catalog.resolve(name);
     requireModel(caller.principal, resolved.model.id);
     return resolved;

@@ -50,6 +50,15 @@ export function requireCapability(
   });
 }
 
+/** @throws CoreError backend-unavailable, with what the runtime says of it. */
+export function requireAvailable(model: CatalogModel): void {
+  if (model.state !== "unavailable") return;
+  throw new CoreError("backend-unavailable", model.stateDetail ?? `'${model.id}' can't be reached.`, {
+    model: model.id,
+    param: "model",
+  });
+}
+
 /** @throws CoreError unsupported-capability for the first thing that the model can't do. */
 export function requireCapabilities(model: CatalogModel, request: ResponseRequest, all: readonly CatalogModel[]): void {
   for (const [capability, param] of needs(request)) requireCapability(model, capability, param, all);

@@ -20,6 +20,8 @@ export interface Backend {
   readonly id: string;
   /** Kind of runtime: `llama.cpp`, `ollama`, `vllm`, … */
   readonly kind: string;
+  /** Resolves when `models()` is complete for the first time; never rejects. Absent: it is from the start. */
+  readonly ready?: Promise<void>;
   /** Models as they are now; cheap. */
   models(): readonly BackendModel[];
   /** Calls the listener after each change of `models()`; the returned function ends that. */

@@ -1,6 +1,6 @@
 import type { Caller } from "../auth/principal.ts";
 import type { Route } from "../catalog/catalog.ts";
-import { requireCapability } from "../catalog/require-capabilities.ts";
+import { requireAvailable, requireCapability } from "../catalog/require-capabilities.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../request/request.ts";
 import { validateEmbeddingRequest } from "../request/validate.ts";
@@ -31,8 +31,10 @@ export class Embeddings {
       throw new CoreError("draining", "The service is stopping.", { retryAfterMs: 5_000 });
     validateEmbeddingRequest(request);
     const { catalog, clock, observer } = this.#parts;
+    await catalog.ready;
     const { model, routes } = catalog.resolve(request.model);
     requireModel(caller.principal, model.id);
+    requireAvailable(model);
     requireCapability(model, "embeddings", "model", catalog.list());
     const [route] = routes;
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);

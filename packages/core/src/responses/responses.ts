@@ -1,6 +1,7 @@
 import { type Caller, maySee, mayUseModel, type Principal } from "../auth/principal.ts";
 import type { Catalog, ResolvedModel } from "../catalog/catalog.ts";
-import { requireCapabilities } from "../catalog/require-capabilities.ts";
+import { requireAvailable, requireCapabilities } from "../catalog/require-capabilities.ts";
+import { settleRequest } from "../catalog/settle.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventLog, LogReader } from "../ports/event-log.ts";
@@ -43,6 +44,8 @@ export interface OwnedResponse {
   readonly id: string;
   /** Catalog entry that serves it. */
   readonly model: ResolvedModel["model"];
+  /** Fields, in the native interface's spelling, that were taken and change nothing on this model. */
+  readonly withoutEffect: readonly string[];
   /** Resolves with the final Response; never rejects. */
   readonly done: Promise<Response>;
   /** A reader from the first event on. */
@@ -78,8 +81,11 @@ export class Responses {
   async create(request: ResponseRequest, caller: Caller, door: DoorKind): Promise<OwnedResponse> {
     this.#refuseWhenFull();
     validateRequest(request);
+    await this.#parts.catalog.ready;
     const resolved = this.#resolveModel(request, caller.principal);
-    const unrolled = await this.#unrollChain(request, caller.principal);
+    const settled = settleRequest(request, resolved.model);
+    requireCapabilities(resolved.model, settled.request, this.#parts.catalog.list());
+    const unrolled = await this.#unrollChain(settled.request, caller.principal);
     if (request.supersedes !== undefined) await this.cancel(request.supersedes, caller.principal, "superseded");
     const x = this.#parts.ids.unique();
     const id = `resp_${x}`;
@@ -100,7 +106,7 @@ export class Responses {
       throw error;
     }
     await this.#parts.store.put({ ...record, response: run.response });
-    return this.#owned(id, run, resolved);
+    return this.#owned(id, run, resolved, settled.withoutEffect);
   }
 
   /** @throws CoreError not-found, also for what the principal may not see. */
@@ -202,10 +208,9 @@ export class Responses {
   }
 
   #resolveModel(request: ResponseRequest, principal: Principal): ResolvedModel {
-    const { catalog } = this.#parts;
-    const resolved = catalog.resolve(request.model);
+    const resolved = this.#parts.catalog.resolve(request.model);
     requireModel(principal, resolved.model.id);
-    requireCapabilities(resolved.model, request, catalog.list());
+    requireAvailable(resolved.model);
     return resolved;
   }
 
@@ -309,11 +314,12 @@ export class Responses {
     await lease.release();
   }
 
-  #owned(id: string, run: Run, { model }: ResolvedModel): OwnedResponse {
+  #owned(id: string, run: Run, { model }: ResolvedModel, withoutEffect: readonly string[]): OwnedResponse {
     const { log } = this.#parts;
     return {
       id,
       model,
+      withoutEffect,
       done: run.done,
       read: () => log.read(id, { after: 0, visibility: "live" }),
       ownerLeft: () => this.#runs.get(id)?.owner.left(),

@@ -1,4 +1,11 @@
-import { CoreError, type DoorKind, mayUseModel, type ResponseQuery, type ResponseStatus } from "@plenum/core";
+import {
+  CoreError,
+  type DoorKind,
+  mayUseModel,
+  type OwnedResponse,
+  type ResponseQuery,
+  type ResponseStatus,
+} from "@plenum/core";
 import { z } from "zod";
 import { compact } from "../shared/compact.ts";
 import type { Call, Operation } from "../shared/door.ts";
@@ -69,17 +76,21 @@ async function createResponse(call: Call): Promise<void> {
   const coreRequest = toCoreRequest(wire, nowMs, isStream, readRequestHeaders(request.headers, nowMs));
   const options = { call, door: "lmsp", request: coreRequest, headersAfterMs } as const;
   if (isStream) {
-    await streamToOwner(options, ({ id }) => createRenderer(headersOf(id)));
+    await streamToOwner(options, (owned) => createRenderer(headersOf(owned)));
     return;
   }
   const completed = await completeForOwner(options);
   if (completed === undefined) return;
   const { owned, response } = completed;
-  answerJson(call, 200, toWireResponse(response), headersOf(owned.id));
+  answerJson(call, 200, toWireResponse(response), headersOf(owned));
 }
 
-function headersOf(id: string): Record<string, string> {
-  return { "x-lmsp-response-id": id, location: `${root}/responses/${id}` };
+function headersOf({ id, withoutEffect }: OwnedResponse): Record<string, string> {
+  return {
+    "x-lmsp-response-id": id,
+    location: `${root}/responses/${id}`,
+    ...(withoutEffect.length === 0 ? {} : { "x-lmsp-without-effect": withoutEffect.join(", ") }),
+  };
 }
 
 async function getResponse(call: Call): Promise<void> {

@@ -18,11 +18,14 @@ export async function dispatch(
   try {
     const { operation, rest } = findOperation(door, request);
     if (door.requiresJson) requireJson(request);
+    const caller = authenticate(context.core, operation, request);
+    // Just after the start, the models may not be known yet.
+    if (operation.scope !== null) await context.core.catalog.ready;
     const call: Call = {
       core: context.core,
       request,
       responder,
-      caller: authenticate(context.core, operation, request),
+      caller,
       rest,
       json: (schema) => parseBody(request.body, schema),
     };

@@ -1,0 +1,45 @@
+import { CoreError } from "../problems/core-error.ts";
+import type { ResponseRequest } from "../request/request.ts";
+import type { CatalogModel } from "./model.ts";
+
+/** A request fitted to the model that will run it. */
+export interface SettledRequest {
+  readonly request: ResponseRequest;
+  /** Fields, in the native interface's spelling, that were taken and change nothing on this model. */
+  readonly withoutEffect: readonly string[];
+}
+
+/**
+ * What the model's `parameters` refuse is refused by name, what has no effect there is named (LMSP §5), and tools that
+ * it may use but can't call are left out.
+ * @throws CoreError invalid-request with `param`
+ */
+export function settleRequest(request: ResponseRequest, model: CatalogModel): SettledRequest {
+  const withoutEffect: string[] = [];
+  for (const [parameter, path] of askedOf(request)) {
+    const effect = model.parameters[parameter];
+    if (effect === "refused") {
+      throw new CoreError("invalid-request", `'${model.id}' can't honour ${parameter}; leave it out.`, {
+        param: path,
+        model: model.id,
+      });
+    }
+    if (effect === "without_effect") withoutEffect.push(path);
+  }
+  const isUncallable = request.tools.length > 0 && request.toolChoice === "auto" && !model.capabilities.tools;
+  if (!isUncallable) return { request, withoutEffect };
+  return { request: { ...request, tools: [] }, withoutEffect: [...withoutEffect, "tools"] };
+}
+
+/** Catalog parameters that a request sets, with the fields that set them. */
+function askedOf({ sampling, reasoning, keepAliveMs, truncation, candidates }: ResponseRequest): [string, string][] {
+  const asked: [string, string][] = Object.keys(sampling).map((name) => {
+    const parameter = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [parameter, `sampling.${parameter}`];
+  });
+  if (reasoning.effort !== undefined) asked.push(["reasoning_effort", "reasoning.effort"]);
+  if (keepAliveMs !== undefined) asked.push(["keep_alive", "keep_alive"]);
+  if (truncation !== "none") asked.push(["truncation", "truncation"]);
+  if (candidates > 1) asked.push(["candidates", "candidates"]);
+  return asked;
+}
