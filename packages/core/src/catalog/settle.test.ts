@@ -25,6 +25,11 @@ describe("settling a request to its model", () => {
     expect(() => settleRequest({ ...request, candidates: 2 }, model)).toThrow(/candidates/);
   });
 
+  it("takes a value that asks for nothing, also where it can't be honoured", () => {
+    const asked = { ...request, sampling: { typicalP: 1 } };
+    expect(settleRequest(asked, model)).toEqual({ request: asked, withoutEffect: [] });
+  });
+
   it("names what has no effect, and only when it was asked for", () => {
     const asked = { ...request, reasoning: { effort: "low" as const }, sampling: { temperature: 1 } };
     expect(settleRequest(asked, model)).toEqual({ request: asked, withoutEffect: ["reasoning.effort"] });

@@ -18,7 +18,7 @@ export function settleRequest(request: ResponseRequest, model: CatalogModel): Se
   const withoutEffect: string[] = [];
   for (const [parameter, path] of askedOf(request)) {
     const effect = model.parameters[parameter];
-    if (effect === "refused") {
+    if (effect === "refused" && !isNeutral(request, parameter)) {
       throw new CoreError("invalid-request", `'${model.id}' can't honour ${parameter}; leave it out.`, {
         param: path,
         model: model.id,
@@ -29,6 +29,22 @@ export function settleRequest(request: ResponseRequest, model: CatalogModel): Se
   const isUncallable = request.tools.length > 0 && request.toolChoice === "auto" && !model.capabilities.tools;
   if (!isUncallable) return { request, withoutEffect };
   return { request: { ...request, tools: [] }, withoutEffect: [...withoutEffect, "tools"] };
+}
+
+/** Values that ask for nothing; clients that send every field send these. */
+const neutral: Readonly<Record<string, number>> = {
+  top_p: 1,
+  top_k: 0,
+  min_p: 0,
+  typical_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  repeat_penalty: 1,
+};
+
+function isNeutral({ sampling }: ResponseRequest, parameter: string): boolean {
+  const name = parameter.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+  return parameter in neutral && new Map(Object.entries(sampling)).get(name) === neutral[parameter];
 }
 
 /** Catalog parameters that a request sets, with the fields that set them. */

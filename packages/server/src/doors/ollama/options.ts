@@ -8,36 +8,35 @@ type NumberField = Exclude<keyof Sampling, "stop" | "logitBias" | "logprobs">;
 
 /** What becomes of one of Ollama's options here. */
 export type OptionRule = { readonly type: OptionType } & (
-  | { readonly effect: "honoured"; readonly to: NumberField | "stop" | "maxTokens"; readonly parameter: string }
+  | { readonly effect: "honoured"; readonly to: NumberField | "stop" | "maxTokens" }
   /** Taken and named in `X-LMSP-Without-Effect`. */
   | { readonly effect: "without_effect" }
   /** It would change the text and nothing here can do it; `neutral` is the value that asks for nothing. */
   | { readonly effect: "refused"; readonly neutral: number | boolean }
 );
 
-const honoured = (type: OptionType, to: NumberField | "stop" | "maxTokens", parameter: string): OptionRule => ({
+const honoured = (type: OptionType, to: NumberField | "stop" | "maxTokens"): OptionRule => ({
   type,
   effect: "honoured",
   to,
-  parameter,
 });
 const withoutEffect = (type: OptionType): OptionRule => ({ type, effect: "without_effect" });
 const refused = (type: OptionType, neutral: number | boolean): OptionRule => ({ type, effect: "refused", neutral });
 
 /** Every option that some version of Ollama knows. `docs/reference/ollama.md` shows the same table. */
 export const optionRules: Readonly<Record<string, OptionRule>> = {
-  temperature: honoured("float32", "temperature", "temperature"),
-  top_p: honoured("float32", "topP", "top_p"),
-  top_k: honoured("integer", "topK", "top_k"),
-  min_p: honoured("float32", "minP", "min_p"),
-  typical_p: honoured("float32", "typicalP", "typical_p"),
-  seed: honoured("integer", "seed", "seed"),
-  stop: honoured("array", "stop", "stop"),
-  presence_penalty: honoured("float32", "presencePenalty", "presence_penalty"),
-  frequency_penalty: honoured("float32", "frequencyPenalty", "frequency_penalty"),
-  repeat_penalty: honoured("float32", "repeatPenalty", "repeat_penalty"),
-  repeat_last_n: honoured("integer", "repeatLastN", "repeat_last_n"),
-  num_predict: honoured("integer", "maxTokens", "max_tokens"),
+  temperature: honoured("float32", "temperature"),
+  top_p: honoured("float32", "topP"),
+  top_k: honoured("integer", "topK"),
+  min_p: honoured("float32", "minP"),
+  typical_p: honoured("float32", "typicalP"),
+  seed: honoured("integer", "seed"),
+  stop: honoured("array", "stop"),
+  presence_penalty: honoured("float32", "presencePenalty"),
+  frequency_penalty: honoured("float32", "frequencyPenalty"),
+  repeat_penalty: honoured("float32", "repeatPenalty"),
+  repeat_last_n: honoured("integer", "repeatLastN"),
+  num_predict: honoured("integer", "maxTokens"),
   num_ctx: withoutEffect("integer"),
   num_keep: withoutEffect("integer"),
   num_batch: withoutEffect("integer"),
@@ -63,13 +62,11 @@ export interface ReadOptions {
   readonly maxTokens?: number;
   /** Options without effect on any model, as `options.<name>`. */
   readonly withoutEffect: readonly string[];
-  /** Options that were set, with the name that the catalog's `parameters` has for each. */
-  readonly asked: ReadonlyMap<string, string>;
 }
 
 /** @throws OllamaRefusal for a wrong type, CoreError invalid-request for an option that can't be honoured. */
 export function readOptions(options: WireOptions | null | undefined): ReadOptions {
-  const read = { sampling: {} as Mutable<Sampling>, withoutEffect: [] as string[], asked: new Map<string, string>() };
+  const read = { sampling: {} as Mutable<Sampling>, withoutEffect: [] as string[] };
   let maxTokens: number | undefined;
   for (const [name, value] of Object.entries(options ?? {})) {
     if (value === null) continue;
@@ -84,7 +81,6 @@ export function readOptions(options: WireOptions | null | undefined): ReadOption
       if (typed !== rule.neutral) refuseField(`options.${name}`, "is not offered by this service; leave it out.");
       continue;
     }
-    read.asked.set(`options.${name}`, rule.parameter);
     if (rule.to === "maxTokens") maxTokens = toMaxTokens(Number(typed));
     else assign(read.sampling, rule.to, typed);
   }

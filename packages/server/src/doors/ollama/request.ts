@@ -22,8 +22,6 @@ export interface Converted {
   readonly request: ResponseRequest;
   /** Fields taken without effect, in the client's spelling. */
   readonly withoutEffect: readonly string[];
-  /** Sampling fields that were set, with the name that the catalog's `parameters` has for each. */
-  readonly asked: ReadonlyMap<string, string>;
 }
 
 /** @throws CoreError invalid-request, OllamaRefusal */
@@ -34,10 +32,10 @@ export function toChatRequest(wire: WireChat, headers: HeaderFields): Converted 
 
 /** @throws CoreError invalid-request, OllamaRefusal */
 export function toGenerateRequest(wire: WireGenerate, headers: HeaderFields): Converted {
-  const { request, withoutEffect, asked } = convert(wire, headers, toGenerateInput(wire));
+  const { request, withoutEffect } = convert(wire, headers, toGenerateInput(wire));
   // As in Ollama: the template for filling in the middle has no place for a system text.
   const unused = wire.suffix && !wire.raw && wire.system ? ["system"] : [];
-  return { request, asked, withoutEffect: [...withoutEffect, ...unused] };
+  return { request, withoutEffect: [...withoutEffect, ...unused] };
 }
 
 /** @throws OllamaRefusal */
@@ -87,7 +85,7 @@ function convert(wire: WireChat | WireGenerate, headers: HeaderFields, input: Re
     ...compact({ keepAliveMs: toKeepAliveMs(wire.keep_alive) }),
   };
   const names = Object.entries(ignored).flatMap(([name, isIgnored]) => (isIgnored ? [name] : []));
-  return { request, asked: options.asked, withoutEffect: [...options.withoutEffect, ...names] };
+  return { request, withoutEffect: [...options.withoutEffect, ...names] };
 }
 
 /** A prompt with Ollama's template around it is a conversation of one turn; `raw` and `suffix` are completions. */

@@ -1,3 +1,4 @@
+import type { OwnedResponse } from "@plenum/core";
 import type { Call } from "../shared/door.ts";
 import { completeForOwner, streamToOwner } from "../shared/run-response.ts";
 import { answerText, headerFields, requireName, withoutEffectHeader } from "./answer.ts";
@@ -7,7 +8,7 @@ import { toKeepAliveMs } from "./keep-alive.ts";
 import { type Converted, toChatRequest, toGenerateRequest } from "./request.ts";
 import { renderWhole } from "./response.ts";
 import { chatSchema, generateSchema, nameOf, type WireChat, type WireGenerate } from "./schema.ts";
-import { catalogName, settle } from "./settle.ts";
+import { catalogName, fieldName, settle } from "./settle.ts";
 import { createRenderer } from "./stream.ts";
 
 /** `POST /api/chat` */
@@ -26,18 +27,21 @@ export async function generate(call: Call): Promise<void> {
 }
 
 async function run(call: Call, shape: AnswerShape, wire: WireChat | WireGenerate, converted: Converted): Promise<void> {
-  const { request, withoutEffect } = settle(converted, call.core, call.caller);
+  const request = settle(converted.request, call.core, call.caller);
   const model = nameOf(wire);
   const options = { call, door: "ollama", request, headersAfterMs: defaults.headersAfterMs } as const;
-  const headersOf = (id: string) => ({ "x-lmsp-response-id": id, ...withoutEffectHeader(withoutEffect) });
+  const headersOf = ({ id, withoutEffect }: OwnedResponse) => ({
+    "x-lmsp-response-id": id,
+    ...withoutEffectHeader([...converted.withoutEffect, ...withoutEffect.map(fieldName)]),
+  });
   if (wire.stream ?? defaults.stream) {
     const { path } = call.request;
-    await streamToOwner(options, ({ id }) => createRenderer({ shape, model, path, headers: headersOf(id) }));
+    await streamToOwner(options, (owned) => createRenderer({ shape, model, path, headers: headersOf(owned) }));
     return;
   }
   const completed = await completeForOwner(options);
   if (completed === undefined) return;
-  answerText(call, renderWhole(shape, model, completed.response), headersOf(completed.owned.id));
+  answerText(call, renderWhole(shape, model, completed.response), headersOf(completed.owned));
 }
 
 /** A request without words is about the model itself. */

@@ -1,25 +1,21 @@
-import { type Caller, type Catalog, type CatalogModel, type Core, CoreError, mayUseModel } from "@plenum/core";
-import type { Converted } from "./request.ts";
+import { type Caller, type Catalog, type Core, CoreError, mayUseModel, type ResponseRequest } from "@plenum/core";
 
 /**
- * Fits a request to the model that it names: tools that the model may but can't call are left out and said so, and
- * thinking that it can't do is refused, as Ollama does. What can't be found or used is left to the core to refuse.
+ * The request with the catalog's name of its model. Thinking that the model can't do is refused, as Ollama does.
  * @throws CoreError unsupported-capability
  */
-export function settle(converted: Converted, core: Core, caller: Caller): Converted {
-  const { request, asked, withoutEffect } = converted;
-  const name = catalogName(core.catalog, request.model);
-  const model = core.catalog.find(name)?.model;
-  if (model === undefined || !mayUseModel(caller.principal, model.id)) {
-    return { ...converted, request: { ...request, model: name } };
-  }
-  requireThinking(model, request.reasoning.effort);
-  const names = [...withoutEffect];
-  for (const [field, parameter] of asked) if (model.parameters[parameter] === "without_effect") names.push(field);
-  const isHint = request.toolChoice === "auto" && request.tools.length > 0 && !model.capabilities.tools;
-  if (isHint) names.push("tools");
-  const tools = isHint ? [] : request.tools;
-  return { asked, withoutEffect: names, request: { ...request, model: name, tools } };
+export function settle(request: ResponseRequest, core: Core, caller: Caller): ResponseRequest {
+  const settled = { ...request, model: catalogName(core.catalog, request.model) };
+  const model = core.catalog.find(settled.model)?.model;
+  const { effort } = request.reasoning;
+  if (model === undefined || effort === undefined || effort === "none" || model.capabilities.reasoning) return settled;
+  // What may not be used is not told about: the core refuses it.
+  if (!mayUseModel(caller.principal, model.id)) return settled;
+  throw new CoreError("unsupported-capability", `'${model.id}' can't reason; leave 'think' out.`, {
+    capability: "reasoning",
+    model: model.id,
+    param: "think",
+  });
 }
 
 /** The name as the catalog knows it: some clients add `:latest` to every name without a tag. */
@@ -29,11 +25,13 @@ export function catalogName(catalog: Catalog, name: string): string {
   return catalog.find(bare) === undefined ? name : bare;
 }
 
-function requireThinking(model: CatalogModel, effort: string | undefined): void {
-  if (effort === undefined || effort === "none" || model.capabilities.reasoning) return;
-  throw new CoreError("unsupported-capability", `'${model.id}' can't reason; leave 'think' out.`, {
-    capability: "reasoning",
-    model: model.id,
-    param: "think",
-  });
+const fieldNames: ReadonlyMap<string, string> = new Map([
+  ["sampling.logprobs", "logprobs"],
+  ["reasoning.effort", "think"],
+  ["truncation", "truncate"],
+]);
+
+/** Ollama's spelling of one of the core's fields. */
+export function fieldName(path: string): string {
+  return fieldNames.get(path) ?? path.replace(/^sampling\./, "options.");
 }
