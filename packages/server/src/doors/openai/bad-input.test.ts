@@ -177,11 +177,11 @@ const rows: readonly (readonly [name: string, path: string, body: unknown, param
   ["no item", responses, { model, input: [] }, "input", /at least one/],
   ["an unknown item", responses, { model, input: [{ type: "web_search_call" }] }, "input[0].type", /function_call/],
   [
-    "an item reference",
+    "a reference to no item",
     responses,
-    { model, input: [{ type: "item_reference", id: "x" }] },
-    "input[0]",
-    /previous_response_id/,
+    { model, input: [{ id: "msg_nope_0" }] },
+    "input[0].id",
+    /send the item itself/,
   ],
   ["a message without a role", responses, { model, input: [{ content: "Hi" }] }, "input[0].role", /developer/],
   [
@@ -288,7 +288,8 @@ it.each(rows)("%s is refused by name", async (_name, path, body, param, words) =
   const { post, backend } = setUp();
   const answer = await post(path, body);
   const error = errorOf(answer);
-  expect(answer.status, answer.text).toBe(param === "previous_response_id" ? 404 : 400);
+  const isUnknownId = param === "previous_response_id" || param?.endsWith(".id") === true;
+  expect(answer.status, answer.text).toBe(isUnknownId ? 404 : 400);
   expect(answer.headers).toMatchObject({ "x-should-retry": "false" });
   expect(answer.headers["content-type"]).toMatch(/^application\/json/);
   expect(Object.keys(error).sort()).toEqual(["code", "message", "param", "type"]);

@@ -64,7 +64,7 @@ describe("streamed chat", () => {
     const answer = await post(path, { ...body, stream: true, logprobs: true, top_logprobs: 1 });
     const choices = readEvents(answer.text).flatMap(({ json }) => json?.choices ?? []);
     expect(choices.map((shown) => shown.delta)).toEqual([
-      { role: "assistant", content: "", refusal: null },
+      { role: "assistant", content: null, refusal: null },
       { reasoning_content: "Hm" },
       { content: "A\n" },
       { tool_calls: [{ index: 0, id: "call_a", type: "function", function: { name: "f", arguments: "" } }] },

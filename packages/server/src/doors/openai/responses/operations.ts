@@ -1,5 +1,6 @@
 import { CoreError, type ResponseRecord } from "@plenum/core";
 import type { Call, Operation } from "../../shared/door.ts";
+import { resolveReferences } from "../../shared/openai/responses/references.ts";
 import { toResponsesRequest } from "../../shared/openai/responses/request.ts";
 import { toResponseObject } from "../../shared/openai/responses/response.ts";
 import { responsesSchema } from "../../shared/openai/responses/schema.ts";
@@ -31,8 +32,13 @@ export const responsesOperations: readonly Operation[] = [
 
 async function createResponse(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
+  const { responses, catalog } = call.core;
   const body = call.json(responsesSchema);
-  const converted = settle(toResponsesRequest(body, headers), call.core.catalog);
+  const input = await resolveReferences(
+    body.input,
+    async (id) => (await responses.get(id, call.caller.principal)).response,
+  );
+  const converted = settle(toResponsesRequest({ ...body, input }, headers), catalog);
   const { request } = converted;
   await runConverted(call, converted, {
     endsWithDone: false,

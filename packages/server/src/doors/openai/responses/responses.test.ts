@@ -326,6 +326,38 @@ describe("what real clients send", () => {
     });
   });
 
+  it("references to what it was answered, own ones only", async () => {
+    const sha256 = (text: string): string => text.padStart(64, "0");
+    const scopes = ["read", "infer"] as const;
+    const tokens = ["ann", "bob"].map((principal) => ({ principal, sha256: sha256(principal), scopes }));
+    const { backend, post } = setUp({ tokens, sha256 });
+    const as = (name: string) => ({ authorization: `Bearer ${name}` });
+    backend.answer = everything;
+    const { output } = JSON.parse((await post(path, body, as("ann"))).text);
+    const ids: string[] = output.map((item: { id: string }) => item.id);
+    const input = [
+      { role: "user", content: "Hi" },
+      ...ids.map((itemId, index) => (index === 0 ? { id: itemId } : { type: "item_reference", id: itemId })),
+      { type: "function_call_output", call_id: "call_a", output: "1" },
+    ];
+    const answer = await post(path, { ...body, input }, as("ann"));
+    expect(answer.status, answer.text).toBe(200);
+    expect(backend.requests[1]?.input).toEqual({
+      kind: "items",
+      items: [
+        { type: "message", role: "user", content: [{ type: "text", text: "Hi" }] },
+        { type: "reasoning", text: "Hm" },
+        { type: "message", role: "assistant", content: [{ type: "text", text: "A\n" }] },
+        { type: "function_call", callId: "call_a", name: "f", arguments: '{"a":1}' },
+        { type: "function_call", callId: "call_b", name: "g", arguments: "{}" },
+        { type: "function_call_output", callId: "call_a", output: "1" },
+      ],
+    });
+    const foreign = await post(path, { ...body, input }, as("bob"));
+    expect(foreign.status).toBe(404);
+    expect(errorOf(foreign).param).toBe("input[1].id");
+  });
+
   it("null for everything that may be absent", async () => {
     const { backend, post } = setUp();
     const nulls = Object.fromEntries(

@@ -82,7 +82,11 @@ export class ChatStream implements EventSource {
     this.#items[item.index] = { candidate, call };
     this.#calls.set(candidate, item.type === "function_call" ? call + 1 : (begun ?? 0));
     const events: WireEvent[] = [];
-    if (begun === undefined) events.push(this.#chunk(candidate, `{"role":"assistant","content":"","refusal":null}`));
+    if (begun === undefined) {
+      // An empty text would begin a text part in readers of an answer that has none.
+      const content = item.type === "message" ? '""' : "null";
+      events.push(this.#chunk(candidate, `{"role":"assistant","content":${content},"refusal":null}`));
+    }
     if (item.type === "function_call") {
       const opened = { index: call, id: item.callId, type: "function", function: { name: item.name, arguments: "" } };
       events.push(this.#chunk(candidate, JSON.stringify({ tool_calls: [opened] })));

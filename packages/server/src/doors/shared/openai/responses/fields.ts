@@ -7,7 +7,10 @@ export const responsesFields = {
   context_management: refused("ask for `truncation` instead"),
   conversation: refused("send `previous_response_id`"),
   include: { effect: "honoured", note: "`message.output_text.logprobs`; the others are without effect" },
-  input: { effect: "honoured", note: "messages, functions' calls and outputs, reasoning; other items are refused" },
+  input: {
+    effect: "honoured",
+    note: "messages, functions' calls and outputs, reasoning, references to output kept here; other items are refused",
+  },
   instructions: honoured,
   max_output_tokens: { effect: "honoured", note: "an upper bound" },
   metadata: honoured,

@@ -9,7 +9,10 @@ export interface ConvertedInput {
   readonly places: readonly string[];
 }
 
-/** @throws CoreError with the item's place as `param`. */
+/**
+ * @param input with its references resolved.
+ * @throws CoreError with the item's place as `param`.
+ */
 export function toItems(input: ResponsesBody["input"]): ConvertedInput {
   if (typeof input === "string") {
     return { items: [{ type: "message", role: "user", content: [text(input)] }], places: ["input"] };
@@ -41,7 +44,7 @@ function toItem(item: ResponsesItem, place: string): InputItem | undefined {
       return said === "" ? undefined : { type: "reasoning", text: said };
     }
     case "item_reference":
-      return refuse(place, "items have no address here; send the item itself, or previous_response_id");
+      return refuse(place, "send the item itself");
   }
 }
 

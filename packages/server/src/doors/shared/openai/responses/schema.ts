@@ -48,16 +48,17 @@ const item = z.discriminatedUnion(
       content: z.array(z.looseObject({ text: z.string() })).nullish(),
       summary: z.array(z.looseObject({ text: z.string() })).nullish(),
     }),
-    z.looseObject({ type: z.literal("item_reference") }),
+    z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
   ],
-  "must be message, function_call, function_call_output or reasoning",
+  "must be message, function_call, function_call_output, reasoning or item_reference",
 );
 
-/** An item without a type is a message. */
-const typedItem = z.preprocess(
-  (value) => (isRecord(value) && value["type"] == null ? { ...value, type: "message" } : value),
-  item,
-);
+/** An item without a type is a message, or, with nothing but an id, a reference. */
+const typedItem = z.preprocess((value) => {
+  if (!isRecord(value) || value["type"] != null) return value;
+  const isReference = value["role"] === undefined && typeof value["id"] === "string";
+  return { ...value, type: isReference ? "item_reference" : "message" };
+}, item);
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
