@@ -54,6 +54,8 @@ export interface GenerateMessage {
   readonly maxTokens?: number;
   readonly sampling: SamplingSettings;
   readonly stop: readonly string[];
+  /** Control tokens that are part of the answer's text; the others are silent. */
+  readonly visibleTokens: readonly string[];
   /** GBNF with the root rule `root`. */
   readonly grammar?: string;
   /** Most likely tokens listed for each token; absent: no log probabilities. */

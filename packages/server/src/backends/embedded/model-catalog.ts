@@ -82,7 +82,7 @@ export class ModelCatalog {
     if (problem !== undefined) this.#settings.logger.warn({ file: file.path, problem }, "model file can't be used");
     const made = nameModel(basename(file.path));
     const options = modelOptions(this.#settings, file.path, made.name);
-    const name = freeName(options.id === undefined ? made : { ...made, name: options.id }, taken);
+    const name = freeName(options.name === undefined ? made : { ...made, name: options.name }, taken);
     return new EmbeddedModel({
       inspected,
       name,

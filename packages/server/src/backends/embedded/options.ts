@@ -7,7 +7,7 @@ export interface EmbeddedLogger {
 /** Settings of one model file. */
 export interface EmbeddedModelOptions {
   /** Name instead of the one made from the file's. */
-  readonly id?: string;
+  readonly name?: string;
   /** Further names. */
   readonly aliases?: readonly string[];
   /** Tokens of prompt and answer together, for each response. @default as trained, lowered to fit memory */

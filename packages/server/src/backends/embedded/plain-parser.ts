@@ -1,6 +1,6 @@
 import type { OutputParser } from "./chat-format/index.ts";
 
-/** Reads an answer that has no form: a completion of a raw prompt. */
+/** Reads an answer that has no form: text between a prompt and its suffix. */
 export function createPlainParser(candidate: number): OutputParser {
   return {
     push: (delta, logprobs) => {

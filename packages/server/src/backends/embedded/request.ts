@@ -1,4 +1,4 @@
-import type { BackendRequest, CoreError, ResponseInput } from "@plenum/core";
+import type { BackendRequest, CoreError } from "@plenum/core";
 import type { ChatFormat, OutputParser } from "./chat-format/index.ts";
 import { invalid, unsupported } from "./errors.ts";
 import type { GenerateMessage } from "./messages.ts";
@@ -28,43 +28,33 @@ export function checkRequest(request: BackendRequest): void {
 
 /** @throws CoreError of the chat format or of the sampling fields. */
 export function engineRequest(request: BackendRequest, format: ChatFormat): EngineRequest {
-  const { input } = request;
-  const isRaw = input.kind === "completion" && (input.raw || Boolean(input.suffix));
-  const conversation = asConversation(request);
-  const rendered = isRaw && request.output.format.type === "text" ? undefined : format.render(conversation);
-  const { maxTokens } = request.output;
-  const { logprobs, stop = [] } = request.sampling;
+  const { output, sampling, candidates } = request;
+  const infill = infillOf(request);
+  const rendered = infill === undefined ? format.render(request) : undefined;
+  const { logprobs, stop = [] } = sampling;
   const message: Omit<GenerateMessage, "id"> = {
     type: "generate",
-    prompt:
-      input.kind === "completion" && isRaw ? rawPrompt(input) : { kind: "pieces", pieces: rendered?.pieces ?? [] },
-    candidates: request.candidates,
-    sampling: samplingSettings(request.sampling),
-    stop: [...new Set([...stop, ...(isRaw ? [] : (rendered?.stop ?? []))])],
-    ...(maxTokens === undefined ? {} : { maxTokens }),
+    prompt: infill ?? { kind: "pieces", pieces: rendered?.pieces ?? [] },
+    candidates,
+    sampling: samplingSettings(sampling),
+    stop: [...new Set([...stop, ...(rendered?.stop ?? [])])],
+    visibleTokens: format.visibleTokens,
+    ...(output.maxTokens === undefined ? {} : { maxTokens: output.maxTokens }),
     ...(rendered?.grammar === undefined ? {} : { grammar: rendered.grammar }),
     ...(logprobs === undefined ? {} : { logprobs }),
   };
   return {
     message: (id) => ({ ...message, id }),
     createParser: (candidate) =>
-      rendered === undefined ? createPlainParser(candidate) : format.createOutputParser(conversation, candidate),
+      infill === undefined ? format.createOutputParser(request, candidate) : createPlainParser(candidate),
   };
 }
 
-function rawPrompt(input: Extract<ResponseInput, { kind: "completion" }>): GenerateMessage["prompt"] {
-  const { prompt, suffix } = input;
-  if (suffix) return { kind: "infill", prefix: prompt, suffix };
-  return { kind: "pieces", pieces: [{ text: prompt, parseSpecial: true }] };
-}
-
-/** A completion through the template is one message of the user. */
-function asConversation(request: BackendRequest): BackendRequest {
-  const { input } = request;
-  if (input.kind === "items") return request;
-  const text = input.prompt;
-  const items = [{ type: "message", role: "user", content: [{ type: "text", text }] }] as const;
-  return { ...request, input: { kind: "items", items } };
+/** A completion with a text that has to follow it knows no format: the model's own tokens mark its parts. */
+function infillOf({ input, output }: BackendRequest): GenerateMessage["prompt"] | undefined {
+  if (input.kind !== "completion" || !input.suffix) return undefined;
+  if (output.format.type !== "text") throw invalid("A suffix goes with text only.", "output.format");
+  return { kind: "infill", prefix: input.prompt, suffix: input.suffix };
 }
 
 /**

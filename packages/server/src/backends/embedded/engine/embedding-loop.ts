@@ -4,6 +4,9 @@ import { EngineError, toFailure } from "./engine-error.ts";
 import type { LoadedModel } from "./model.ts";
 import { embeddingTokens } from "./prompt-tokens.ts";
 
+/** Inputs tokenised before messages are looked at again. */
+const inputsPerTurn = 16;
+
 /** Works through embedding requests one input after the other; requests take turns after each input. */
 export class EmbeddingLoop {
   readonly #model: LoadedModel;
@@ -38,20 +41,29 @@ export class EmbeddingLoop {
   }
 
   async #embed(message: EmbedMessage): Promise<{ vectors: Float32Array[]; inputTokens: number }> {
-    const inputs = message.inputs.map((input, index) => this.#readInput(input, index, message.truncate));
+    const inputs: (readonly number[])[] = [];
+    for (const [index, input] of message.inputs.entries()) {
+      if (index % inputsPerTurn === 0) await this.#yield(message.id);
+      inputs.push(this.#readInput(input, index, message.truncate));
+    }
     const accepted = inputs.reduce((sum, tokens) => sum + tokens.length, 0);
     this.#emit([{ type: "accepted", id: message.id, inputTokens: accepted }]);
     const vectors: Float32Array[] = [];
     for (const tokens of inputs) {
       const turn = this.#last.then(async () => {
-        await setImmediate();
-        if (this.#aborted.has(message.id)) throw new EngineError("aborted", "aborted");
+        await this.#yield(message.id);
         vectors.push(await this.#vectorOf(tokens, message.dimensions));
       });
       this.#last = turn.catch(() => undefined);
       await turn;
     }
     return { vectors, inputTokens: accepted };
+  }
+
+  /** Lets messages in. @throws EngineError aborted */
+  async #yield(id: number): Promise<void> {
+    await setImmediate();
+    if (this.#aborted.has(id)) throw new EngineError("aborted", "aborted");
   }
 
   #readInput(input: string | readonly number[], index: number, truncate: boolean): number[] {

@@ -166,7 +166,9 @@ export class GenerationLoop {
     }
     const { logprobs } = run.request.message;
     const logprob = logprobs === undefined ? undefined : await this.#logprobs.read(place, token, logprobs);
-    const piece = run.output.push(vocabulary.bytes(token), logprob);
+    const isVisible = run.request.visibleTokens.has(token);
+    const bytes = isVisible ? vocabulary.listedBytes(token) : vocabulary.bytes(token);
+    const piece = run.output.push(bytes, logprob);
     if (piece !== undefined) this.#requests.pushText(run, piece);
     const tokensNow = run.request.prompt.length + run.sampledTokens;
     if (piece?.isStopped) this.#requests.finish(run, "stop_string");

@@ -31,7 +31,11 @@ export class Requests {
   /** Tokenises and queues a request; what is wrong with it comes back as its `failed` event. */
   submit(message: GenerateMessage): void {
     try {
-      const request = newRequest(message, this.#readPrompt(message));
+      const request = newRequest(
+        message,
+        this.#readPrompt(message),
+        this.#model.vocabulary.numbersOf(message.visibleTokens),
+      );
       this.#active.set(message.id, request);
       this.#queue.push(...request.runs);
     } catch (error) {
@@ -148,10 +152,15 @@ export class Requests {
   }
 }
 
-function newRequest(message: GenerateMessage, prompt: readonly number[]): ActiveRequest {
+function newRequest(
+  message: GenerateMessage,
+  prompt: readonly number[],
+  visibleTokens: ReadonlySet<number>,
+): ActiveRequest {
   const request: ActiveRequest = {
     message,
     prompt,
+    visibleTokens,
     runs: new Set(),
     isAborted: false,
     isAccepted: false,

@@ -7,6 +7,8 @@ import type { Slot } from "./slots.ts";
 export interface ActiveRequest {
   readonly message: GenerateMessage;
   readonly prompt: readonly number[];
+  /** Control tokens whose text is part of the answer. */
+  readonly visibleTokens: ReadonlySet<number>;
   /** Candidates that have not ended. */
   readonly runs: Set<Run>;
   isAborted: boolean;

@@ -67,6 +67,11 @@ export class Vocabulary {
     return bytes;
   }
 
+  /** Numbers of control tokens by their texts; unknown ones are left out. */
+  numbersOf(texts: readonly string[]): ReadonlySet<number> {
+    return new Set(this.special.filter((token) => texts.includes(token.text)).map((token) => token.id));
+  }
+
   /** Bytes as a list of log probabilities shows them: a control token has its name. */
   listedBytes(token: number): Uint8Array {
     const bytes = this.bytes(token);

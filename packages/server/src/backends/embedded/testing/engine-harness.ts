@@ -53,6 +53,7 @@ export async function ask(
       id,
       prompt: { kind: "pieces", pieces: chatPieces(text) },
       stop: [],
+      visibleTokens: [],
       ...fields,
       candidates,
       sampling: samplingSettings({ temperature: 0, ...sampling }),
