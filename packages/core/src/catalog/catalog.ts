@@ -49,11 +49,16 @@ export class Catalog {
     return this.#names.get(name) ?? this.#names.get(`${name}:latest`);
   }
 
-  /** @throws CoreError model-not-found, with the ids that exist. */
-  resolve(name: string): ResolvedModel {
+  /**
+   * @param isShown says which ids the caller may be told.
+   * @throws CoreError model-not-found, with the ids that exist.
+   */
+  resolve(name: string, isShown: (id: string) => boolean = () => true): ResolvedModel {
     const found = this.find(name);
     if (found !== undefined) return found;
-    const ids = this.list().map((model) => model.id);
+    const ids = this.list()
+      .map((model) => model.id)
+      .filter(isShown);
     const known = ids.length === 0 ? "There is no model yet." : `Models here: ${ids.slice(0, 20).join(", ")}.`;
     throw new CoreError("model-not-found", `There is no model '${name}'. ${known}`, { model: name, param: "model" });
   }

@@ -1,8 +1,8 @@
 import type { Caller } from "../auth/principal.ts";
 import { CoreError } from "../problems/core-error.ts";
-import { requireModel } from "../responses/responses.ts";
 import type { Catalog, ResolvedModel } from "./catalog.ts";
 import type { CatalogModel } from "./model.ts";
+import { resolveFor } from "./usable-models.ts";
 
 /** Loads and unloads models on a caller's behalf, whatever runtime serves them. The door's operation names the scope. */
 export class ModelLifecycle {
@@ -48,8 +48,6 @@ export class ModelLifecycle {
 
   async #resolve(name: string, caller: Caller): Promise<ResolvedModel> {
     await this.#catalog.ready;
-    const resolved = this.#catalog.resolve(name);
-    requireModel(caller.principal, resolved.model.id);
-    return resolved;
+    return resolveFor(this.#catalog, name, caller.principal);
   }
 }

@@ -1,11 +1,12 @@
 import type { Caller } from "../auth/principal.ts";
 import type { Route } from "../catalog/catalog.ts";
 import { requireAvailable, requireCapability } from "../catalog/require-capabilities.ts";
+import { resolveFor, usableModels } from "../catalog/usable-models.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../request/request.ts";
 import { validateEmbeddingRequest } from "../request/validate.ts";
 import type { DoorKind } from "./response.ts";
-import { type Responses, type ResponsesParts, requireModel } from "./responses.ts";
+import type { Responses, ResponsesParts } from "./responses.ts";
 
 /** Embeddings: same admission, limits, cancel and metrics as responses, without a log (LMSP §5). */
 export class Embeddings {
@@ -32,10 +33,9 @@ export class Embeddings {
     validateEmbeddingRequest(request);
     const { catalog, clock, observer } = this.#parts;
     await catalog.ready;
-    const { model, routes } = catalog.resolve(request.model);
-    requireModel(caller.principal, model.id);
+    const { model, routes } = resolveFor(catalog, request.model, caller.principal);
     requireAvailable(model);
-    requireCapability(model, "embeddings", "model", catalog.list());
+    requireCapability(model, "embeddings", "model", usableModels(catalog, caller.principal));
     const [route] = routes;
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);
     const createdAt = clock.now();

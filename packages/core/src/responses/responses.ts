@@ -1,7 +1,8 @@
-import { type Caller, maySee, mayUseModel, type Principal } from "../auth/principal.ts";
+import { type Caller, maySee, type Principal } from "../auth/principal.ts";
 import type { Catalog, ResolvedModel } from "../catalog/catalog.ts";
 import { requireAvailable, requireCapabilities } from "../catalog/require-capabilities.ts";
 import { settleRequest } from "../catalog/settle.ts";
+import { resolveFor, usableModels } from "../catalog/usable-models.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventLog, LogReader } from "../ports/event-log.ts";
@@ -84,7 +85,7 @@ export class Responses {
     await this.#parts.catalog.ready;
     const resolved = this.#resolveModel(request, caller.principal);
     const settled = settleRequest(request, resolved.model);
-    requireCapabilities(resolved.model, settled.request, this.#parts.catalog.list());
+    requireCapabilities(resolved.model, settled.request, usableModels(this.#parts.catalog, caller.principal));
     const unrolled = await this.#unrollChain(settled.request, caller.principal);
     if (request.supersedes !== undefined) await this.cancel(request.supersedes, caller.principal, "superseded");
     const x = this.#parts.ids.unique();
@@ -208,8 +209,7 @@ export class Responses {
   }
 
   #resolveModel(request: ResponseRequest, principal: Principal): ResolvedModel {
-    const resolved = this.#parts.catalog.resolve(request.model);
-    requireModel(principal, resolved.model.id);
+    const resolved = resolveFor(this.#parts.catalog, request.model, principal);
     requireAvailable(resolved.model);
     return resolved;
   }
@@ -336,10 +336,4 @@ export class Responses {
     this.#parts.log.drop(id);
     await this.#parts.store.delete(id);
   }
-}
-
-/** @throws CoreError forbidden */
-export function requireModel(principal: Principal, model: string): void {
-  if (mayUseModel(principal, model)) return;
-  throw new CoreError("forbidden", `The token may not use '${model}'.`, { model, param: "model" });
 }

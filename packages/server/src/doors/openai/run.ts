@@ -1,4 +1,4 @@
-import type { Response } from "@plenum/core";
+import type { OwnedResponse, Response } from "@plenum/core";
 import type { Call } from "../shared/door.ts";
 import { type ConvertedRequest, inWordsOf } from "../shared/openai/converted.ts";
 import type { EventSource, ToWireError } from "../shared/openai/event-source.ts";
@@ -18,11 +18,12 @@ export interface Rendering {
 export async function runConverted(call: Call, converted: ConvertedRequest, rendering: Rendering): Promise<void> {
   const { request, withoutEffect, isStream, param } = converted;
   const options = { call, door: "openai", request, headersAfterMs } as const;
+  const withoutEffectOf = (owned: OwnedResponse) => [...withoutEffect, ...owned.withoutEffect.map(param)];
   if (isStream) {
     await inWordsOf(converted, () =>
-      streamToOwner(options, ({ id }) =>
+      streamToOwner(options, (owned) =>
         sseRenderer(rendering.toSource({ toWireError, param }), {
-          headers: headersOf(id, withoutEffect),
+          headers: headersOf(owned.id, withoutEffectOf(owned)),
           endsWithDone: rendering.endsWithDone,
         }),
       ),
@@ -31,5 +32,10 @@ export async function runConverted(call: Call, converted: ConvertedRequest, rend
   }
   const completed = await inWordsOf(converted, () => completeForOwner(options));
   if (completed === undefined) return;
-  answerJson(call, 200, rendering.toBody(completed.response), headersOf(completed.owned.id, withoutEffect));
+  answerJson(
+    call,
+    200,
+    rendering.toBody(completed.response),
+    headersOf(completed.owned.id, withoutEffectOf(completed.owned)),
+  );
 }

@@ -3,7 +3,6 @@ import { toChatRequest } from "../../shared/openai/chat/request.ts";
 import { toChatCompletion } from "../../shared/openai/chat/response.ts";
 import { chatSchema } from "../../shared/openai/chat/schema.ts";
 import { ChatStream } from "../../shared/openai/chat/stream.ts";
-import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { runConverted } from "../run.ts";
 
@@ -19,7 +18,7 @@ export const chatOperations: readonly Operation[] = [
 
 async function createChat(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
-  const converted = settle(toChatRequest(call.json(chatSchema), headers), call.core.catalog);
+  const converted = toChatRequest(call.json(chatSchema), headers);
   await runConverted(call, converted, {
     endsWithDone: true,
     toSource: (parts) => new ChatStream({ ...parts, includeUsage: converted.includeUsage }),

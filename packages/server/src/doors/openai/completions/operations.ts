@@ -3,7 +3,6 @@ import { toCompletionRequest } from "../../shared/openai/completions/request.ts"
 import { toTextCompletion } from "../../shared/openai/completions/response.ts";
 import { completionSchema } from "../../shared/openai/completions/schema.ts";
 import { CompletionStream } from "../../shared/openai/completions/stream.ts";
-import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { runConverted } from "../run.ts";
 
@@ -13,7 +12,7 @@ export const completionOperations: readonly Operation[] = [
 
 async function createCompletion(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
-  const converted = settle(toCompletionRequest(call.json(completionSchema), headers), call.core.catalog);
+  const converted = toCompletionRequest(call.json(completionSchema), headers);
   await runConverted(call, converted, {
     endsWithDone: true,
     toSource: (parts) => new CompletionStream({ ...parts, includeUsage: converted.includeUsage }),

@@ -5,7 +5,6 @@ import { toResponsesRequest } from "../../shared/openai/responses/request.ts";
 import { toResponseObject } from "../../shared/openai/responses/response.ts";
 import { responsesSchema } from "../../shared/openai/responses/schema.ts";
 import { ResponsesStream } from "../../shared/openai/responses/stream.ts";
-import { settle } from "../../shared/openai/settle.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { answerJson } from "../../shared/run-response.ts";
 import { toWireError } from "../errors.ts";
@@ -32,13 +31,13 @@ export const responsesOperations: readonly Operation[] = [
 
 async function createResponse(call: Call): Promise<void> {
   const headers = readRequestHeaders(call.request.headers, call.core.clock.now());
-  const { responses, catalog } = call.core;
+  const { responses } = call.core;
   const body = call.json(responsesSchema);
   const input = await resolveReferences(
     body.input,
     async (id) => (await responses.get(id, call.caller.principal)).response,
   );
-  const converted = settle(toResponsesRequest({ ...body, input }, headers), catalog);
+  const converted = toResponsesRequest({ ...body, input }, headers);
   const { request } = converted;
   await runConverted(call, converted, {
     endsWithDone: false,

@@ -1,0 +1,16 @@
+import { mayUseModel, type Principal } from "../auth/principal.ts";
+import { CoreError } from "../problems/core-error.ts";
+import type { Catalog, ResolvedModel } from "./catalog.ts";
+import type { CatalogModel } from "./model.ts";
+
+/** Models that a principal may use: all that it is told of. */
+export function usableModels(catalog: Catalog, principal: Principal): readonly CatalogModel[] {
+  return catalog.list().filter(({ id }) => mayUseModel(principal, id));
+}
+
+/** @throws CoreError model-not-found, forbidden */
+export function resolveFor(catalog: Catalog, name: string, principal: Principal): ResolvedModel {
+  const resolved = catalog.resolve(name, (id) => mayUseModel(principal, id));
+  if (mayUseModel(principal, resolved.model.id)) return resolved;
+  throw new CoreError("forbidden", `The token may not use '${name}'.`, { model: name, param: "model" });
+}
