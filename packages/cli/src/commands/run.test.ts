@@ -97,7 +97,7 @@ test("says when the answer was cut off", async () => {
   expect(await plenum(["m", "hi"], { service: serviceOf(events(list)) })).toMatchObject({
     code: 0,
     output: "Hel\n",
-    errors: "\n(cut off by the token limit after 2 tokens)\n",
+    errors: "(cut off by the token limit after 2 tokens)\n",
   });
 });
 

@@ -19,6 +19,7 @@ export async function showAnswer(events: AsyncIterable<LmspEvent>, around: Surro
   const { output, errors } = around;
   let isWaiting = false;
   let isLineOpen = false;
+  let response: LmspResponse | undefined;
   const show = (text: string) => output.write(output.isTerminal ? withoutControls(text) : text);
   try {
     for await (const event of events) {
@@ -32,12 +33,13 @@ export async function showAnswer(events: AsyncIterable<LmspEvent>, around: Surro
       } else if (event.type === "response.output_text.delta" || event.type === "response.refusal.delta") {
         show(event.delta);
         isLineOpen = !event.delta.endsWith("\n");
-      } else if (isTerminalEvent(event)) return ended(event.response, around);
+      } else if (isTerminalEvent(event)) response = event.response;
     }
   } finally {
     if (isWaiting) errors.write(clearLine);
     if (isLineOpen) output.write("\n");
   }
+  if (response !== undefined) return ended(response, around);
   throw new LmspError({ code: "invalid-answer", detail: "The stream ended without saying how the answer ended." });
 }
 
@@ -57,7 +59,7 @@ function ended(response: LmspResponse, { errors }: Surroundings): LmspResponse {
   if (response.status === "incomplete") {
     const reason = response.incomplete_reason === "max_tokens" ? "the token limit" : response.incomplete_reason;
     errors.write(
-      dim(errors, `\n(cut off by ${reason ?? "the service"} after ${response.usage?.output_tokens ?? "?"} tokens)\n`),
+      dim(errors, `(cut off by ${reason ?? "the service"} after ${response.usage?.output_tokens ?? "?"} tokens)\n`),
     );
   }
   return response;
