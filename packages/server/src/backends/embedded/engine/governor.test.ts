@@ -1,38 +1,70 @@
 import { expect, test } from "vitest";
 import { Governor } from "./governor.ts";
 
-/** Drives a governor of two threads through passes of so many milliseconds, of which it gets a share. */
-function drive() {
-  let now = 0;
+interface Machine {
+  /** Milliseconds of a pass. */
+  readonly ms: number;
+  /** Part of the wanted processor time that the threads get. */
+  readonly share: number;
+  /** Cores that nobody uses, beside those of this process. */
+  readonly idle: number;
+}
+
+/** Drives a governor of two threads on a machine that depends on their number and the time. */
+function drive(machine: (threads: number, now: number) => Machine) {
+  let now = 1_000;
   let cpu = 0;
+  let idle = machine(1, 0).idle * now;
   const used: number[] = [];
-  const governor = new Governor(2, (threads) => used.push(threads), { now: () => now, cpu: () => cpu });
+  const readings = { now: () => now, cpu: () => cpu, idle: () => idle, beginning: { now: 0, idle: 0 } };
+  const governor = new Governor(2, (threads) => used.push(threads), readings);
   return {
     used,
-    pass(ms: number, share: number) {
-      governor.beginPass();
-      now += ms;
-      cpu += ms * share * (used.at(-1) ?? 2);
-      governor.endPass();
+    run(ms: number) {
+      for (const end = now + ms; now < end; ) {
+        const threads = used.at(-1) ?? 2;
+        const pass = machine(threads, now);
+        governor.beginPass();
+        now += pass.ms;
+        cpu += pass.ms * pass.share * threads;
+        idle += pass.ms * pass.idle;
+        governor.endPass(1);
+      }
     },
   };
 }
 
-test("stays at all threads while they get their cores", () => {
-  const { used, pass } = drive();
-  for (let count = 0; count < 100; count++) pass(8, 0.97);
+const quiet = (threads: number): Machine =>
+  threads === 2 ? { ms: 8, share: 0.97, idle: 0 } : { ms: 13, share: 0.99, idle: 0.95 };
+const busy = (threads: number): Machine =>
+  threads === 2 ? { ms: 800, share: 0.8, idle: 0 } : { ms: 20, share: 0.8, idle: 0.1 };
+
+test("begins with all threads on a quiet machine and stays there", () => {
+  const { used, run } = drive(quiet);
+  run(60_000);
   expect(used).toEqual([2]);
 });
 
-test("falls back when they do not, and tries again after longer and longer", () => {
-  const { used, pass } = drive();
-  for (let count = 0; count < 100; count++) pass(100, 0.5);
-  // 10 s of trouble: single for 2 s, then for 4 s.
-  expect(used).toEqual([2, 1, 2, 1, 2, 1]);
+test("begins with one on a busy machine and stays there", () => {
+  const { used, run } = drive(busy);
+  run(60_000);
+  expect(used).toEqual([1]);
 });
 
-test("one short hiccup changes nothing", () => {
-  const { used, pass } = drive();
-  for (const share of [0.95, 0.95, 0.3, 0.95, 0.95]) pass(8, share);
+test("follows the machine both ways", () => {
+  const { used, run } = drive((threads, now) => (now > 5_000 && now < 20_000 ? busy(threads) : quiet(threads)));
+  run(4_000);
   expect(used).toEqual([2]);
+  run(10_000);
+  expect(used).toEqual([2, 1]);
+  run(30_000);
+  expect(used).toEqual([2, 1, 2]);
+});
+
+test("stays at all threads on a busy machine where they are still faster", () => {
+  const { used, run } = drive((threads) => ({ ...quiet(threads), share: 0.8, idle: 0.95 }));
+  run(30_000);
+  expect(used.slice(0, 3)).toEqual([2, 1, 2]);
+  expect(used.at(-1)).toBe(2);
+  expect(used.length).toBeLessThan(14);
 });

@@ -1,81 +1,140 @@
+import { cpus } from "node:os";
 import { performance } from "node:perf_hooks";
 
-/** Part of the wanted processor time that the compute threads must get to be worth their number. */
-const worthwhileShare = 0.75;
-/** Passes of this length together decide; a single longer one decides alone. */
-const memoryMs = 60;
-const shortestSingleMs = 1_000;
-const longestSingleMs = 16_000;
-/** All threads for this long without trouble: the next trouble is a new one. */
-const calmMs = 5_000;
+/** Part of the wanted processor time that all threads get on a quiet machine; with less, fewer may be faster. */
+const quietShare = 0.92;
+/** Part of each further core that must be idle before a thread is put onto it. */
+const idleShare = 0.9;
+/** Milliseconds of passes in which readings fade. */
+const memoryMs = 300;
+const trialMs = 150;
+const shortestIntervalMs = 1_000;
+const longestIntervalMs = 16_000;
+/** How much faster the other number of threads must be. */
+const worthwhileGain = 1.05;
+/** Tokens that take as long as what a pass costs by itself. */
+const passCostTokens = 1.5;
 
+/** All in milliseconds since some beginning. */
 export interface GovernorReadings {
-  /** Milliseconds of wall time. */
   now(): number;
-  /** Milliseconds of processor time that this process has had. */
+  /** Processor time that this process has had. */
   cpu(): number;
+  /** Time that the machine's cores were idle, summed up. */
+  idle(): number;
+  /** What `now` and `idle` told before the model was loaded. */
+  readonly beginning: { readonly now: number; readonly idle: number };
 }
 
+const now = () => performance.now();
+const idle = () => cpus().reduce((sum, core) => sum + core.times.idle, 0);
 const processReadings: GovernorReadings = {
-  now: () => performance.now(),
+  now,
   cpu: () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;
   },
+  idle,
+  beginning: { now: now(), idle: idle() },
 };
 
 /**
- * Falls back to one compute thread while other programs take the cores: llama.cpp's threads wait for each other by
- * spinning, so two on one core are many times slower than one. Tries all threads again after a second, then after
- * two, and so on up to 16 while the trouble lasts.
+ * Halves the compute threads while other programs take the cores. llama.cpp's threads wait for each other by spinning,
+ * so two of them on one core are tens of times slower than one, and a single pass may take seconds.
+ * - When all threads do not get their cores, half of them are tried for 150 ms, and the faster number stays.
+ * - From half to all it goes only when the cores for it were idle over the last second or more.
+ * A trial that changes nothing doubles the time to the next, up to 16 s.
  */
 export class Governor {
-  readonly #threads: number;
+  readonly #all: number;
+  readonly #half: number;
   readonly #setThreads: (threads: number) => void;
   readonly #readings: GovernorReadings;
   #current: number;
   #share = 1;
-  #singleMs = shortestSingleMs;
-  #changedAt: number;
+  /** Tokens a millisecond with the present number of threads. */
+  #rate = 0;
+  #trial: { tokens: number; ms: number } | undefined;
+  #nextTrialAt: number;
+  #intervalMs = shortestIntervalMs;
   #passAt = 0;
   #passCpu = 0;
+  #idleAt: number;
+  #idleMs: number;
 
   /** @param threads full number, at least 1 */
   constructor(threads: number, setThreads: (threads: number) => void, readings = processReadings) {
-    this.#threads = threads;
-    this.#current = threads;
+    this.#all = threads;
+    this.#half = Math.max(1, Math.floor(threads / 2));
     this.#setThreads = setThreads;
     this.#readings = readings;
-    this.#changedAt = readings.now();
-    setThreads(threads);
+    this.#idleAt = readings.beginning.now;
+    this.#idleMs = readings.beginning.idle;
+    this.#nextTrialAt = this.#idleAt;
+    this.#current = threads;
+    this.#use(threads === 1 || this.#areCoresIdle(readings.now()) ? threads : this.#half);
   }
 
   /** To be called right before a pass. */
   beginPass(): void {
-    if (this.#threads === 1) return;
     this.#passAt = this.#readings.now();
     this.#passCpu = this.#readings.cpu();
-    if (this.#current === 1 && this.#passAt - this.#changedAt > this.#singleMs) this.#use(this.#threads, this.#passAt);
   }
 
-  /** To be called right after a pass. */
-  endPass(): void {
-    if (this.#current === 1) return;
+  /** To be called right after a pass of so many tokens. */
+  endPass(tokens: number): void {
     const now = this.#readings.now();
-    const passMs = now - this.#passAt;
-    if (passMs <= 0) return;
-    const share = (this.#readings.cpu() - this.#passCpu) / (passMs * this.#current);
-    this.#share += (share - this.#share) * Math.min(1, passMs / memoryMs);
-    if (this.#share >= worthwhileShare) return;
-    const wasCalm = now - this.#changedAt > calmMs;
-    this.#singleMs = wasCalm ? shortestSingleMs : Math.min(longestSingleMs, this.#singleMs * 2);
-    this.#use(1, now);
+    const ms = now - this.#passAt;
+    if (this.#half === this.#all || ms <= 0) return;
+    const work = tokens + passCostTokens;
+    if (this.#trial !== undefined) {
+      this.#trial.tokens += work;
+      this.#trial.ms += ms;
+      if (this.#trial.ms >= trialMs) this.#conclude(this.#trial.tokens / this.#trial.ms, now);
+      return;
+    }
+    const weight = Math.min(1, ms / memoryMs);
+    this.#rate = this.#rate === 0 ? work / ms : this.#rate + (work / ms - this.#rate) * weight;
+    this.#share += ((this.#readings.cpu() - this.#passCpu) / (ms * this.#current) - this.#share) * weight;
+    if (now < this.#nextTrialAt) return;
+    if (this.#current === this.#all ? this.#share < quietShare : this.#areCoresIdle(now)) this.#begin();
+    else if (this.#current === this.#half) this.#nextTrialAt = now + shortestIntervalMs;
   }
 
-  #use(threads: number, now: number): void {
-    this.#current = threads;
+  #begin(): void {
+    this.#trial = { tokens: 0, ms: 0 };
+    this.#use(this.#other);
+  }
+
+  #conclude(trialRate: number, now: number): void {
+    this.#trial = undefined;
+    if (trialRate > this.#rate * worthwhileGain) {
+      this.#rate = trialRate;
+      this.#intervalMs = shortestIntervalMs;
+    } else {
+      this.#use(this.#other);
+      this.#intervalMs = Math.min(longestIntervalMs, this.#intervalMs * 2);
+    }
     this.#share = 1;
-    this.#changedAt = now;
+    this.#nextTrialAt = now + this.#intervalMs;
+    this.#areCoresIdle(now);
+  }
+
+  /** Since the last call. */
+  #areCoresIdle(now: number): boolean {
+    const idleMs = this.#readings.idle();
+    const idleCores = (idleMs - this.#idleMs) / Math.max(1, now - this.#idleAt);
+    this.#idleMs = idleMs;
+    this.#idleAt = now;
+    return idleCores >= (this.#all - this.#half) * idleShare;
+  }
+
+  get #other(): number {
+    return this.#current === this.#all ? this.#half : this.#all;
+  }
+
+  #use(threads: number): void {
+    this.#current = threads;
     this.#setThreads(threads);
   }
 }

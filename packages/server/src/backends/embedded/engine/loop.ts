@@ -98,7 +98,7 @@ export class GenerationLoop {
       places = this.#fillBatch(items, total);
       this.#governor.beginPass();
       await this.#model.context.decodeBatch();
-      this.#governor.endPass();
+      this.#governor.endPass(total);
     } catch (error) {
       this.#failStep(items, error);
       return;
