@@ -34,8 +34,16 @@ module.exports = {
       "^packages/server/src/$1/(?!$2/|shared/)",
     ),
     rule("shared-knows-no-door", "^packages/server/src/doors/shared/", "^packages/server/src/doors/(?!shared/)"),
-    rule("only-the-root-knows-all", "^packages/server/src/(?!(server|index)\\.ts|server\\.test\\.ts)", "^packages/server/src/server\\.ts$"),
-    rule("one-place-per-native-module", "^packages/(?!server/src/backends/embedded/)", "(^|node_modules/)node-llama-cpp"),
+    rule(
+      "only-the-root-knows-all",
+      "^packages/server/src/(?!(server|index)\\.ts|server\\.test\\.ts)",
+      "^packages/server/src/server\\.ts$",
+    ),
+    rule(
+      "one-place-per-native-module",
+      "^packages/(?!server/src/backends/embedded/)",
+      "(^|node_modules/)node-llama-cpp",
+    ),
     rule("product-never-tests", "^packages/[^/]+/src/", "/testing/", { from: { pathNot: tests }, to: {} }),
   ],
   options: {
