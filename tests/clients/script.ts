@@ -1,0 +1,80 @@
+import { execFileSync, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** The Python that has the official packages; `.ci/run` makes one. */
+const python = process.env["PLENUM_TEST_PYTHON"];
+
+/** Why the scripts can't run; undefined when they can. */
+export const noPython =
+  python === undefined
+    ? "PLENUM_TEST_PYTHON is not set: it names a Python that has the packages openai and ollama (tests/README.md)"
+    : undefined;
+if (noPython !== undefined) console.error(`!!! THE PYTHON CLIENTS ARE NOT TESTED: ${noPython}`);
+
+/** What a script says about one check. */
+export interface CheckResult {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was measured, or the traceback. */
+  readonly detail: string;
+  readonly ms: number;
+}
+
+/** A run of a script; its results come one by one. */
+export interface ScriptRun {
+  /** The result of a check. Rejects when the script ends without one. */
+  result(name: string): Promise<CheckResult>;
+  /** The exit code. */
+  readonly ended: Promise<number | null>;
+  stop(): void;
+}
+
+/** What a script can check. */
+export interface ScriptContents {
+  /** Version of the package. */
+  readonly version: string;
+  /** Names of the checks, in their order. */
+  readonly checks: readonly string[];
+}
+
+/** Asks a script what it checks: nothing without a Python. */
+export function contentsOf(script: string): ScriptContents {
+  if (python === undefined) return { version: "", checks: [] };
+  return JSON.parse(execFileSync(python, [...commandOf(script), "--list"], { encoding: "utf8" }));
+}
+
+/** Starts a script with its arguments. */
+export function runScript(script: string, args: readonly string[]): ScriptRun {
+  const child = spawn(python ?? "python3", [...commandOf(script), ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const results = new Map<string, CheckResult>();
+  const waiting = new Map<string, (result: CheckResult) => void>();
+  let faults = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    faults += chunk.toString();
+  });
+  const lines = createInterface({ input: child.stdout });
+  lines.on("line", (line) => {
+    const result: CheckResult = JSON.parse(line);
+    results.set(result.name, result);
+    waiting.get(result.name)?.(result);
+  });
+  const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
+  return {
+    ended,
+    stop: () => void child.kill("SIGTERM"),
+    result: (name) => {
+      const result = results.get(name);
+      if (result !== undefined) return Promise.resolve(result);
+      return new Promise((resolve, reject) => {
+        waiting.set(name, resolve);
+        void ended.then((code) => reject(new Error(`${script} ended with ${code} before ${name}: ${faults}`)));
+      });
+    },
+  };
+}
+
+/** The script, run so that Python leaves no files beside it. */
+function commandOf(script: string): readonly string[] {
+  return ["-B", fileURLToPath(new URL(script, import.meta.url))];
+}
