@@ -209,6 +209,22 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
       });
     });
 
+    it("keeps a model loaded as long as it is asked to, and shows until when", async () => {
+      const expiryAfter = async (keep_alive: string | number): Promise<number> => {
+        await client().chat({ model: "smollm2", messages, options: { num_predict: 2 }, keep_alive });
+        const shown = (await client().ps()).models.find(({ name }) => name === chatModel);
+        return new Date(shown?.expires_at ?? 0).getTime() - Date.now();
+      };
+      expect((await expiryAfter("5m")) / 1_000).toBeCloseTo(300, -1);
+      expect((await expiryAfter(600)) / 1_000).toBeCloseTo(600, -1);
+      expect(await expiryAfter(-1)).toBeGreaterThan(365 * 86_400_000);
+      await client().chat({ model: "smollm2", messages, options: { num_predict: 2 }, keep_alive: 0 });
+      await waitFor(async () =>
+        (await client().ps()).models.some(({ name }) => name === chatModel) ? undefined : true,
+      );
+      expect((await client().chat({ model: "smollm2", messages, options: { num_predict: 2 } })).done).toBe(true);
+    });
+
     it("embeds", async () => {
       const { embeddings } = await client().embed({ model: embeddingModel, input: ["a cat", "a kitten"] });
       expect(embeddings.map((vector) => vector.length)).toEqual([384, 384]);

@@ -201,7 +201,7 @@ async function loadFirstModel(core: Core, logger: Logger): Promise<void> {
     await route.backend.load(route.model.name, {}, AbortSignal.timeout(600_000));
     logger.info({ model: first.id }, "model loaded");
   } catch (error) {
-    logger.warn({ model: first.id, cause: String(error) }, "model not loaded");
+    if (!core.responses.isDraining) logger.warn({ model: first.id, cause: String(error) }, "model not loaded");
   }
 }
 

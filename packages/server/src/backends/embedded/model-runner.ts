@@ -266,11 +266,14 @@ export class ModelRunner {
     if (keepAliveMs < 0 || !this.#isLoaded || this.#isClosing) return;
     this.#expiresAtMs = Date.now() + keepAliveMs;
     this.#idleTimer = setTimeout(() => void this.unload(), Math.min(keepAliveMs, longestTimerMs)).unref();
+    this.#options.onChange();
   }
 
   #stopIdleTimer(): void {
     clearTimeout(this.#idleTimer);
+    if (this.#expiresAtMs === undefined) return;
     this.#expiresAtMs = undefined;
+    this.#options.onChange();
   }
 }
 
