@@ -1,7 +1,8 @@
 """What both client scripts share: a check is a named function; each prints one JSON line {name, ok, detail, ms}.
 
   python SCRIPT --list                              one JSON object: the package's version, the names of the checks
-  python SCRIPT URL CHAT_MODEL EMBEDDING_MODEL      runs them; exit code 0 when all went well
+  python SCRIPT URL CHAT_MODEL EMBEDDING_MODEL      runs them all; exit code 0 when all went well
+  python SCRIPT URL CHAT_MODEL EMBEDDING_MODEL -    runs those whose names come on stdin, one a line
 """
 
 import importlib.metadata
@@ -117,8 +118,10 @@ def main(package):
         names = [function.__name__ for function in _checks]
         print(json.dumps({"version": importlib.metadata.version(package), "checks": names}))
         return
-    service = Service(*sys.argv[1:])
-    results = [_run(function, service) for function in _checks]
+    service = Service(*sys.argv[1:4])
+    by_name = {function.__name__: function for function in _checks}
+    names = (line.strip() for line in sys.stdin) if sys.argv[4:] == ["-"] else by_name
+    results = [_run(by_name[name], service) for name in names]
     sys.exit(0 if all(results) else 1)
 
 

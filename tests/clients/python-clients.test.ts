@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chatModel, embeddingModel, measured, type RunningService, skipReason, startService } from "../e2e/service.ts";
-import { contentsOf, noPython, runScript, type ScriptRun } from "./script.ts";
+import { contentsOf, noPython, type RunningScript, startScript } from "./script.ts";
 
 const reason = noPython ?? skipReason;
 const title = `official Python clients${reason === undefined ? "" : `, skipped: ${reason}`}`;
@@ -18,20 +18,19 @@ describe.skipIf(reason !== undefined)(title, () => {
     const { version, checks } = contentsOf(script);
 
     describe(`${client} ${version}`, () => {
-      let run: ScriptRun;
+      let running: RunningScript;
       beforeAll(() => {
-        run = runScript(script, [service.url, chatModel, embeddingModel]);
+        running = startScript(script, [service.url, chatModel, embeddingModel]);
       });
-      afterAll(() => run?.stop());
+      afterAll(() => running?.stop());
 
       it.each(checks)("%s", async (name) => {
-        const { ok, detail, ms } = await run.result(name);
+        const { ok, detail, ms } = await running.check(name);
         expect(ok, detail).toBe(true);
         measured(`${client} ${version} ${name}`, `${ms} ms${detail === "" ? "" : `, ${detail}`}`);
       });
 
       it("leaves nothing running", async () => {
-        await run.ended;
         expect(await service.metric("plenum_running")).toBe(0);
       });
     });

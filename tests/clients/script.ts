@@ -21,12 +21,10 @@ export interface CheckResult {
   readonly ms: number;
 }
 
-/** A run of a script; its results come one by one. */
-export interface ScriptRun {
-  /** The result of a check. Rejects when the script ends without one. */
-  result(name: string): Promise<CheckResult>;
-  /** The exit code. */
-  readonly ended: Promise<number | null>;
+/** A running script, which makes the checks that it is asked for, one after the other. */
+export interface RunningScript {
+  /** Makes a check. Rejects when the script ends without a result. */
+  check(name: string): Promise<CheckResult>;
   stop(): void;
 }
 
@@ -44,33 +42,29 @@ export function contentsOf(script: string): ScriptContents {
   return JSON.parse(execFileSync(python, [...commandOf(script), "--list"], { encoding: "utf8" }));
 }
 
-/** Starts a script with its arguments. */
-export function runScript(script: string, args: readonly string[]): ScriptRun {
-  const child = spawn(python ?? "python3", [...commandOf(script), ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  const results = new Map<string, CheckResult>();
-  const waiting = new Map<string, (result: CheckResult) => void>();
+/** Starts a script with the service's address and models. */
+export function startScript(script: string, args: readonly string[]): RunningScript {
+  const child = spawn(python ?? "python3", [...commandOf(script), ...args, "-"], { stdio: "pipe" });
+  const results = new Map<string, (result: CheckResult) => void>();
   let faults = "";
   child.stderr.on("data", (chunk: Buffer) => {
     faults += chunk.toString();
   });
-  const lines = createInterface({ input: child.stdout });
-  lines.on("line", (line) => {
+  // A script that has ended is told by the checks that wait for it.
+  child.stdin.on("error", () => {});
+  createInterface({ input: child.stdout }).on("line", (line) => {
     const result: CheckResult = JSON.parse(line);
-    results.set(result.name, result);
-    waiting.get(result.name)?.(result);
+    results.get(result.name)?.(result);
   });
   const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
   return {
-    ended,
     stop: () => void child.kill("SIGTERM"),
-    result: (name) => {
-      const result = results.get(name);
-      if (result !== undefined) return Promise.resolve(result);
-      return new Promise((resolve, reject) => {
-        waiting.set(name, resolve);
+    check: (name) =>
+      new Promise((resolve, reject) => {
+        results.set(name, resolve);
         void ended.then((code) => reject(new Error(`${script} ended with ${code} before ${name}: ${faults}`)));
-      });
-    },
+        child.stdin.write(`${name}\n`);
+      }),
   };
 }
 
