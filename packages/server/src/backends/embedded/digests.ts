@@ -73,8 +73,9 @@ export class Digests {
   }
 
   #start(): ChildProcess {
-    const name = import.meta.url.endsWith(".ts") ? "./digest-child.ts" : "./digest-child.js";
-    const child = forkEngine(new URL(name, import.meta.url));
+    const isSource = import.meta.url.endsWith(".ts");
+    const source = new URL("./digest-child.ts", import.meta.url);
+    const child = forkEngine(isSource ? source : new URL("./digest-child.js", import.meta.url));
     child.stdout?.resume();
     child.stderr?.resume();
     child.on("message", (answer: { readonly sha256?: string }) => this.#settle(child, answer.sha256));

@@ -2,8 +2,8 @@ import type { CoreError } from "@plenum/core";
 import type { EngineProcess } from "./engine-process.ts";
 import type { EngineEvent, ServiceMessage } from "./messages.ts";
 
-/** A child that does not answer an abort in this time hangs; it is killed. */
-const abortPatienceMs = 5_000;
+/** A child that does not answer an abort in this time hangs and is killed; on a very busy machine a pass takes seconds. */
+const abortPatienceMs = 30_000;
 
 export interface EngineCallOptions {
   readonly engine: EngineProcess;

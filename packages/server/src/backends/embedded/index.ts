@@ -1,5 +1,6 @@
 /** Backend `embedded`: llama.cpp in one child process for each loaded GGUF model. */
 import type { Backend, BackendEmbedding, BackendRequest, BackendSink, EmbeddingRequest } from "@plenum/core";
+import { abortable } from "./abortable.ts";
 import { embedOn } from "./embed.ts";
 import type { EmbeddedModel } from "./embedded-model.ts";
 import { invalid, notFound, unsupported } from "./errors.ts";
@@ -8,7 +9,7 @@ import { type EmbeddedBackendOptions, settingsOf } from "./options.ts";
 import { checkRequest } from "./request.ts";
 import { respondOn } from "./respond.ts";
 
-export type { EmbeddedBackendOptions, EmbeddedLogger, EmbeddedModelOptions } from "./options.ts";
+export type { EmbeddedBackendOptions } from "./options.ts";
 
 export interface EmbeddedBackend extends Backend {
   /** Resolves when the files have been looked at for the first time; `models()` is empty until then. */
@@ -66,8 +67,7 @@ class Embedded implements EmbeddedBackend {
   }
 
   async respond(request: BackendRequest, sink: BackendSink, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const model = await this.#usable(request.model);
+    const model = await this.#usable(request.model, signal);
     if (model.use !== "text") throw unsupported(model.name, "chat", "chat");
     checkRequest(request);
     const startedAt = performance.now();
@@ -84,8 +84,7 @@ class Embedded implements EmbeddedBackend {
   }
 
   async embed(request: EmbeddingRequest, signal: AbortSignal): Promise<BackendEmbedding> {
-    signal.throwIfAborted();
-    const model = await this.#usable(request.model);
+    const model = await this.#usable(request.model, signal);
     if (model.use !== "embedding") throw unsupported(model.name, "embeddings", "make embeddings");
     const { embeddingDimensions: most } = model;
     if (request.dimensions !== undefined && most !== undefined && request.dimensions > most) {
@@ -110,8 +109,7 @@ class Embedded implements EmbeddedBackend {
   }
 
   async load(name: string, options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const model = await this.#usable(name);
+    const model = await this.#usable(name, signal);
     model.runner.forgive();
     await model.runner.acquire(signal);
     model.runner.release(options.keepAliveMs);
@@ -127,8 +125,8 @@ class Embedded implements EmbeddedBackend {
     return this.#catalog.close();
   }
 
-  async #usable(name: string): Promise<EmbeddedModel> {
-    await this.ready;
+  async #usable(name: string, signal: AbortSignal): Promise<EmbeddedModel> {
+    await abortable(this.ready, signal);
     const model = this.#catalog.find(name);
     if (model === undefined) throw notFound(name);
     model.requireUsable();

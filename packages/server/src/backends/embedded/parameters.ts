@@ -3,7 +3,7 @@ import { CoreError, type ParameterEffect, type Sampling } from "@plenum/core";
 import type { SamplingSettings } from "./messages.ts";
 
 /** Sampling of a request that leaves it to the runtime: llama.cpp's own defaults. */
-export const samplingDefaults = {
+const samplingDefaults = {
   temperature: 0.8,
   topK: 40,
   topP: 0.95,

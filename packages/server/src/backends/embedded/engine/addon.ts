@@ -27,10 +27,10 @@ export interface AddonSampler {
 }
 
 /** Logits asked for beside a sampled token: these tokens, highest, lowest, the sampled one, the top n. */
-export type LogitFilter = [tokens: number[], highest: boolean, lowest: boolean, selected: boolean, top: number];
+type LogitFilter = [tokens: number[], highest: boolean, lowest: boolean, selected: boolean, top: number];
 
 /** `logits` alternates token and logit; `weight` is the sum of exp(logit - highest logit). */
-export type SampleDetails = [
+type SampleDetails = [
   token: number,
   probabilities: undefined,
   confidence: undefined,
