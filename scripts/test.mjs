@@ -11,13 +11,10 @@ const words = process.argv.slice(2);
 const only = words.indexOf("--only");
 const projects = only === -1 ? ["unit", "e2e"] : words.splice(only, 2).slice(1);
 
-const env = { ...process.env };
-if (projects.some((project) => project !== "unit")) {
-  const { starterModelForTests } = await import("./lib/starter-model.mjs");
-  const model = await starterModelForTests();
-  // Tests that need the model skip themselves when this is absent.
-  if (model !== undefined) env.PLENUM_TEST_STARTER_MODEL = model;
-}
+const { starterModelForTests } = await import("./lib/starter-model.mjs");
+const model = await starterModelForTests();
+// Tests that need the model skip themselves when it can't be had.
+const env = { ...process.env, ...(model === undefined ? {} : { PLENUM_TEST_STARTER_MODEL: model }) };
 const vitest = `${root}/node_modules/vitest/vitest.mjs`;
 const flags = projects.flatMap((project) => ["--project", project]);
 process.exitCode = await run(process.execPath, [vitest, "run", ...flags, ...words], { env });

@@ -184,7 +184,7 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
         prompt: "Say hello.",
         options: { num_predict: 5 },
       });
-      expect(generated.response.length).toBeGreaterThan(0);
+      expect(generated.response?.length).toBeGreaterThan(0);
       const structured = await client().chat({ model: "smollm2", messages, format: { ...schema } });
       expect(JSON.parse(structured.message.content)).toHaveProperty("name");
       const forced = {

@@ -5,7 +5,7 @@ import type { ResponseRequest } from "../request/request.ts";
 import type { OutputItem } from "./response.ts";
 
 /** An answer's first candidate as items of a later request. Reasoning is not sent again. */
-export function outputAsInput(output: readonly OutputItem[]): InputItem[] {
+function outputAsInput(output: readonly OutputItem[]): InputItem[] {
   const items: InputItem[] = [];
   for (const item of output) {
     if (item.candidate !== 0) continue;

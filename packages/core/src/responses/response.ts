@@ -3,12 +3,7 @@ import type { Problem } from "../problems/core-error.ts";
 
 export type ResponseStatus = "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
 
-export const terminalStatuses: ReadonlySet<ResponseStatus> = new Set([
-  "completed",
-  "incomplete",
-  "failed",
-  "cancelled",
-]);
+const terminalStatuses: ReadonlySet<ResponseStatus> = new Set(["completed", "incomplete", "failed", "cancelled"]);
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 

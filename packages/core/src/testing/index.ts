@@ -1,3 +1,4 @@
+export { type BackendUnderTest, testBackend } from "../ports/backend.suite.ts";
 export { testBus } from "../ports/bus.suite.ts";
 export { testEventLog } from "../ports/event-log.suite.ts";
 export { testLeases } from "../ports/lease.suite.ts";

@@ -86,6 +86,8 @@ export class ScriptedBackend implements Backend {
   }
 
   async respond(request: BackendRequest, sink: BackendSink, signal: AbortSignal): Promise<void> {
+    this.#require(request.model);
+    signal.throwIfAborted();
     this.requests.push(request);
     this.running += 1;
     try {
@@ -110,12 +112,15 @@ export class ScriptedBackend implements Backend {
   }
 
   async load(model: string): Promise<void> {
-    if (!this.#models.some(({ name }) => name === model)) {
-      throw new CoreError("model-not-found", `There is no model '${model}'.`, { model });
-    }
+    this.#require(model);
   }
 
   async unload(): Promise<void> {}
 
   async close(): Promise<void> {}
+
+  #require(model: string): void {
+    if (this.#models.some(({ name }) => name === model)) return;
+    throw new CoreError("model-not-found", `There is no model '${model}'.`, { model });
+  }
 }

@@ -5,7 +5,7 @@ import { performance } from "node:perf_hooks";
 import { type BackendEvent, type BackendRequest, CoreError, requestDefaults } from "@plenum/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createEmbeddedBackend, type EmbeddedBackend } from "./index.ts";
-import { chatModelFile, embeddingModelFile } from "./testing/model-files.ts";
+import { chatModelFile, embeddingModelFile, missingModels } from "./testing/model-files.ts";
 
 const timeoutMs = 120_000;
 const never = new AbortController().signal;
@@ -50,7 +50,7 @@ function changed(backend: EmbeddedBackend, isSo: () => boolean): Promise<void> {
   });
 }
 
-describe("embedded backend with real models", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("embedded backend with real models", { timeout: timeoutMs }, () => {
   let backend: EmbeddedBackend;
   const stateOf = (name: string) => backend.models().find((model) => model.name === name)?.state;
 
@@ -317,7 +317,7 @@ describe("embedded backend with real models", { timeout: timeoutMs }, () => {
   });
 });
 
-describe("embedded backend with bad files", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("embedded backend with bad files", { timeout: timeoutMs }, () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "plenum-embedded-"));

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { EngineProcess } from "./engine-process.ts";
 import type { EngineEvent } from "./messages.ts";
 import { ask, CallFailed, startEngine } from "./testing/engine-harness.ts";
+import { missingModels } from "./testing/model-files.ts";
 
 const neverEnds = { 0: -100, 2: -100 };
 const longText = "The history of rivers in Europe is long and full of trade, floods, mills and bridges. ".repeat(62);
@@ -25,7 +26,7 @@ function logprobsOf(events: readonly EngineEvent[]) {
   return events.flatMap((event) => (event.type === "text" ? (event.logprobs ?? []) : []));
 }
 
-describe("answers", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("answers", { timeout: timeoutMs }, () => {
   test("greedy text is the same every time and ends by itself", async () => {
     const [first, second] = [
       await ask(engine, "What is the capital of France?"),
@@ -111,7 +112,7 @@ describe("answers", { timeout: timeoutMs }, () => {
   });
 });
 
-describe("log probabilities", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("log probabilities", { timeout: timeoutMs }, () => {
   test("are the model's own: equal at temperature 0 and 0.2", async () => {
     const cold = await ask(engine, "Name a colour.", { maxTokens: 3, logprobs: 3 });
     const warm = await ask(engine, "Name a colour.", {
@@ -141,7 +142,7 @@ describe("log probabilities", { timeout: timeoutMs }, () => {
   });
 });
 
-describe("grammar", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("grammar", { timeout: timeoutMs }, () => {
   test("forces a text whose characters are cut over tokens, and it comes out whole", async () => {
     const wanted = "h\u00e9llo \u{1F980}\u{1F30D} \u6f22\u5b57 na\u00efve";
     const { texts, events, reasons } = await ask(engine, "x", { maxTokens: 60, grammar: `root ::= "${wanted}"` });
@@ -166,7 +167,7 @@ describe("grammar", { timeout: timeoutMs }, () => {
   });
 });
 
-describe("limits", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("limits", { timeout: timeoutMs }, () => {
   test.each([
     ["a little too long a prompt", "word ".repeat(2_100)],
     ["megabytes, which are only estimated", "word ".repeat(200_000)],
@@ -198,7 +199,7 @@ describe("limits", { timeout: timeoutMs }, () => {
   });
 });
 
-describe("abort", { timeout: timeoutMs }, () => {
+describe.skipIf(missingModels !== undefined)("abort", { timeout: timeoutMs }, () => {
   /** @returns milliseconds from the abort until the engine let go */
   async function abortAt(when: (event: EngineEvent) => boolean, text: string): Promise<number> {
     const controller = new AbortController();

@@ -104,7 +104,7 @@ function authenticate(core: Core, operation: Operation, request: DoorRequest): C
 }
 
 /** Token of `Authorization: Bearer`, case-insensitive (RFC 6750). */
-export function bearerOf(request: DoorRequest): string | undefined {
+function bearerOf(request: DoorRequest): string | undefined {
   const match = /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "");
   return match?.[1];
 }

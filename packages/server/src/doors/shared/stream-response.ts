@@ -30,7 +30,7 @@ export interface StreamOptions {
 }
 
 /** Milliseconds between comments on an idle event stream (LMSP §6). */
-export const commentIntervalMs = 15_000;
+const commentIntervalMs = 15_000;
 /** Most entries rendered for one write. */
 const entriesPerWrite = 512;
 

@@ -6,16 +6,13 @@ import { fileURLToPath } from "node:url";
 const repository = fileURLToPath(new URL("../../../../../../", import.meta.url));
 
 /**
- * SmolLM2-135M-Instruct, in the models folder of `PLENUM_HOME` or in the checkout's `.cache/models`.
+ * SmolLM2-135M-Instruct: the file that `PLENUM_TEST_STARTER_MODEL` names, else the one in the checkout's `.cache/models`.
  * @throws Error that says how to get it
  */
 export function chatModelFile(): string {
-  const { PLENUM_HOME: home } = process.env;
-  const folders = [...(home === undefined ? [] : [join(home, "models")]), join(repository, ".cache", "models")];
-  return firstExisting(
-    folders.map((folder) => join(folder, "smollm2-135m-instruct-q4_1.gguf")),
-    "`npm test` fetches it; so does a first `npm start`.",
-  );
+  const { PLENUM_TEST_STARTER_MODEL: named } = process.env;
+  const cached = join(repository, ".cache", "models", "smollm2-135m-instruct-q4_1.gguf");
+  return firstExisting([...(named === undefined ? [] : [named]), cached], "`npm test` fetches it.");
 }
 
 /**
@@ -35,4 +32,19 @@ function firstExisting(paths: readonly string[], advice: string): string {
   const found = paths.find((path) => existsSync(path));
   if (found !== undefined) return found;
   throw new Error(`TEST MODEL MISSING: none of ${paths.join(", ")} exists. ${advice}`);
+}
+
+/** Why tests with real models can't run; undefined when they can. Such tests are skipped, and it is said loudly. */
+export const missingModels: string | undefined = missing();
+
+function missing(): string | undefined {
+  try {
+    chatModelFile();
+    embeddingModelFile();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`!!! TESTS WITH REAL MODELS ARE SKIPPED. ${reason}\n`);
+    return reason;
+  }
 }
