@@ -199,7 +199,6 @@ async function loadFirstModel(core: Core, logger: Logger): Promise<void> {
   if (first === undefined || route === undefined) return;
   try {
     await route.backend.load(route.model.name, {}, AbortSignal.timeout(600_000));
-    logger.info({ model: first.id }, "model loaded");
   } catch (error) {
     if (!core.responses.isDraining) logger.warn({ model: first.id, cause: String(error) }, "model not loaded");
   }

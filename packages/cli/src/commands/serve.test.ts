@@ -115,7 +115,9 @@ const facts = {
 };
 
 test("says where it is, what to try and what comes next", () => {
-  expect(announcement({ ...facts, model: "smollm2:135m", needsToken: false })).toBe(`Plenum 1.2.3 runs as "studio".
+  expect(
+    announcement({ ...facts, model: "smollm2:135m", needsToken: false, command: "plenum" }),
+  ).toBe(`Plenum 1.2.3 runs as "studio".
 
   LMSP    http://127.0.0.1:7411/lmsp/v1
   OpenAI  http://127.0.0.1:7411/v1
@@ -133,7 +135,7 @@ Next:
 });
 
 test("names no model and asks for a token where tokens are needed", () => {
-  const text = announcement({ ...facts, model: undefined, needsToken: true });
+  const text = announcement({ ...facts, model: undefined, needsToken: true, command: "npx plenum" });
   expect(text).toContain('-H "Authorization: Bearer $PLENUM_TOKEN"');
   expect(text).toContain('"model":"MODEL"');
 });

@@ -18,7 +18,9 @@ export async function announce(
   const client = createClient({ baseUrl: server.url, ...(around.fetch !== undefined && { fetch: around.fetch }) });
   const needsToken = config.auth.tokens.length > 0;
   const model = needsToken ? undefined : await firstChatModel(client, catalogWaitMs);
-  around.output.write(announcement({ server, config, version, model, needsToken }));
+  // `npm start` puts no `plenum` on the PATH.
+  const command = around.env["npm_lifecycle_event"] === "start" ? "npx plenum" : "plenum";
+  around.output.write(announcement({ server, config, version, model, needsToken, command }));
 }
 
 interface Announced {
@@ -28,10 +30,15 @@ interface Announced {
   /** Model for the example; undefined: none is known. */
   readonly model: string | undefined;
   readonly needsToken: boolean;
+  /** How this person calls the command. */
+  readonly command: string;
 }
 
+/** Characters of the column that says what to type. */
+const width = 30;
+
 /** The text of it. */
-export function announcement({ server, config, version, model, needsToken }: Announced): string {
+export function announcement({ server, config, version, model, needsToken, command }: Announced): string {
   const doors = server.interfaces.map(({ kind, url }) => `  ${(doorNames[kind] ?? kind).padEnd(8)}${url}\n`);
   const token = needsToken ? ` -H "Authorization: Bearer $PLENUM_TOKEN"` : "";
   const body = JSON.stringify({ model: model ?? "MODEL", messages: [{ role: "user", content: "Say hello." }] });
@@ -42,9 +49,9 @@ Try it:
   curl ${server.url}/v1/chat/completions${token} -H 'Content-Type: application/json' -d '${body}'
 
 Next:
-  plenum models                 what it can run
-  plenum run ${(model ?? "MODEL").padEnd(19)}chat in this terminal
-  more models                   put GGUF files into ${config.models}
-  Ctrl-C                        stop
+  ${`${command} models`.padEnd(width)}what it can run
+  ${`${command} run ${model ?? "MODEL"}`.padEnd(width)}chat in this terminal
+  ${"more models".padEnd(width)}put GGUF files into ${config.models}
+  ${"Ctrl-C".padEnd(width)}stop
 `;
 }
