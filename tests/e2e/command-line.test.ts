@@ -8,6 +8,7 @@ import {
   chatModel,
   cleanEnv,
   measured,
+  post,
   type RunningService,
   skipReason,
   starterModelFile,
@@ -140,6 +141,26 @@ describe("plenum serve", () => {
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     expect([200, 503]).toContain((await fetch(`${service.url}/readyz`)).status);
     expect(await service.stop()).toBe(0);
+  });
+
+  it.skipIf(skipReason !== undefined)("lets requests of every door wait while the first model loads", async () => {
+    const service = await startService({ waitUntilReady: false });
+    const messages = [{ role: "user", content: "Hi" }];
+    const asked = [
+      ["/lmsp/v1/responses", { model: "smollm2", input: "Hi", output: { max_tokens: 3 } }],
+      ["/v1/chat/completions", { model: "smollm2", messages, max_tokens: 3 }],
+      ["/api/chat", { model: "smollm2", messages, options: { num_predict: 3 }, stream: false }],
+      ["/v1/embeddings", { model: "all-minilm", input: "Hi" }],
+    ] as const;
+    const beganAt = performance.now();
+    const answers = await Promise.all(asked.map(([path, body]) => service.json(path, post(body))));
+    measured(
+      "four answers through three doors, sent before the model was loaded",
+      `${(performance.now() - beganAt).toFixed(0)} ms`,
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answers[0]?.body.timings.load).toBeGreaterThan(0);
+    await service.stop();
   });
 
   it("refuses to be open to a network without a token", async () => {

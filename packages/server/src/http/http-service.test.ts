@@ -159,6 +159,28 @@ describe("http service", () => {
     expect((await send(post, hello)).status).toBe(200);
   });
 
+  it("closes a connection whose request does not come", async () => {
+    await service.close();
+    await start({ headerTimeoutMs: 300, idleTimeoutMs: 300 });
+    const answers = [
+      "POST /lmsp/v1/responses HTTP/1.1\r\nHost: localhost\r\n",
+      `POST /lmsp/v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{`,
+    ].map(
+      (bytes) =>
+        new Promise<string>((resolve) => {
+          let text = "";
+          const socket = connect(service.port, "127.0.0.1", () => socket.write(bytes));
+          socket.on("data", (chunk: Buffer) => {
+            text += chunk.toString();
+          });
+          socket.on("error", () => {});
+          socket.on("close", () => resolve(text));
+        }),
+    );
+    for (const text of await Promise.all(answers)) expect(text).toMatch(/^(HTTP\/1\.1 408 |$)/);
+    expect((await send(post, hello)).status).toBe(200);
+  }, 60_000);
+
   it("hears a client that goes away: streaming, waiting for the whole, queued", async () => {
     backend.setModels([scriptedModel("m", { limits: { parallel: 2 } })]);
     backend.answer = async function* (_request, signal) {

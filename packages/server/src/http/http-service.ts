@@ -43,7 +43,11 @@ export class HttpService {
       requestTimeout: options.idleTimeoutMs,
       forceCloseConnections: true,
       exposeHeadRoutes: false,
-      http: { headersTimeout: options.headerTimeoutMs },
+      http: {
+        headersTimeout: options.headerTimeoutMs,
+        // Node looks only every 30 s by itself, whatever the timeouts.
+        connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headerTimeoutMs / 4)),
+      },
       routerOptions: { maxParamLength: 4096 },
       frameworkErrors: (_error, request, reply) => this.#answer(request, reply),
     });
