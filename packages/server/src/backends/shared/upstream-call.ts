@@ -1,0 +1,30 @@
+export interface UpstreamCall {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** With its leading slash, put behind the base URL's path. */
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** A whole answer. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The parsed JSON; undefined when the text is none. */
+  readonly body: unknown;
+  readonly text: string;
+}
+
+export interface UpstreamReader {
+  /**
+   * Status and headers (names in lower case). `false`: the body is an error; it is read whole, up to 256 KiB, goes to
+   * `onRefused`, and `onData` is never called. Anything else: the body goes to `onData`.
+   */
+  onHead(status: number, headers: Readonly<Record<string, string>>): unknown;
+  /** One read's bytes. What it throws ends the connection and is what `stream` rejects with. */
+  onData(chunk: Uint8Array): void;
+  /** Makes an error of a body that `onHead` refused. @default the answer's status as backend-error */
+  onRefused?(answer: UpstreamAnswer): Error;
+}

@@ -1,0 +1,136 @@
+import { CoreError } from "@plenum/core";
+import type { Dispatcher } from "undici";
+import type { UpstreamAnswer, UpstreamReader } from "./upstream-call.ts";
+import { upstreamFailure } from "./upstream-failure.ts";
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Collects a body up to a limit in bytes. */
+export class BodyCollector {
+  readonly #limitBytes: number;
+  readonly #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #status = 0;
+  #headers: Headers = {};
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  head(status: number, headers: Headers): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  /** @returns false when the chunk no longer fits; it is not kept then */
+  add(chunk: Uint8Array): boolean {
+    if (this.#bytes + chunk.byteLength > this.#limitBytes) return false;
+    this.#bytes += chunk.byteLength;
+    this.#chunks.push(chunk);
+    return true;
+  }
+
+  answer(): UpstreamAnswer {
+    const text = new TextDecoder().decode(Buffer.concat(this.#chunks, this.#bytes));
+    return { status: this.#status, headers: this.#headers, body: parsed(text), text };
+  }
+}
+
+/** One call's answer. `settle` is called once: without an argument at the clean end, with the error otherwise. */
+export class AnswerHandler implements Dispatcher.DispatchHandler {
+  readonly #reader: UpstreamReader;
+  readonly #maxErrorBytes: number;
+  readonly #settle: (...failure: [] | [unknown]) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #errorBody: BodyCollector | undefined;
+  #hasHead = false;
+  #isSettled = false;
+
+  constructor(reader: UpstreamReader, maxErrorBytes: number, settle: (...failure: [] | [unknown]) => void) {
+    this.#reader = reader;
+    this.#maxErrorBytes = maxErrorBytes;
+    this.#settle = settle;
+  }
+
+  /** Ends the call with this error and closes its connection, or keeps it from being sent. */
+  abort(reason: unknown): void {
+    this.#end(reason);
+    this.#close();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isSettled) this.#close();
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, raw: NodeHeaders): void {
+    if (this.#isSettled || status < 200) return;
+    this.#hasHead = true;
+    const headers = flat(raw);
+    this.#guard(() => {
+      if (this.#reader.onHead(status, headers) !== false) return;
+      this.#errorBody = new BodyCollector(this.#maxErrorBytes);
+      this.#errorBody.head(status, headers);
+    });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#isSettled) return;
+    this.#guard(() => {
+      if (this.#errorBody === undefined) this.#reader.onData(chunk);
+      else if (!this.#errorBody.add(chunk)) throw this.#refused(this.#errorBody);
+    });
+  }
+
+  onResponseEnd(): void {
+    if (this.#errorBody === undefined) this.#end();
+    else this.#end(this.#refused(this.#errorBody));
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#errorBody === undefined) this.#end(upstreamFailure(error, this.#hasHead));
+    else this.#end(this.#refused(this.#errorBody));
+  }
+
+  #refused(body: BodyCollector): Error {
+    const answer = body.answer();
+    return this.#reader.onRefused?.(answer) ?? new CoreError("backend-error", `The runtime answered ${answer.status}.`);
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.abort(error);
+    }
+  }
+
+  #end(...failure: [] | [unknown]): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle(...failure);
+  }
+
+  #close(): void {
+    this.#controller?.abort(new Error("the call has ended"));
+  }
+}
+
+type NodeHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+function flat(raw: NodeHeaders): Headers {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(raw)) {
+    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return headers;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Errors come as HTML and plain text too; the caller reads `text` then.
+    return undefined;
+  }
+}

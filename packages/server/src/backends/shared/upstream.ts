@@ -1,0 +1,107 @@
+/**
+ * The one way in which HTTP backends talk to their servers: undici's `Pool.dispatch` with an own handler, half the
+ * CPU of `fetch`. Chunks reach the reader in the read that brought them, and an abort closes the connection at once.
+ */
+import { CoreError } from "@plenum/core";
+import { type Dispatcher, Pool } from "undici";
+import type { UpstreamAnswer, UpstreamCall, UpstreamReader } from "./upstream-call.ts";
+import { AnswerHandler, BodyCollector } from "./upstream-handler.ts";
+
+export type { UpstreamAnswer, UpstreamCall, UpstreamReader } from "./upstream-call.ts";
+
+export interface UpstreamOptions {
+  /** `http://host:port`, with or without a path that is put before every call's. */
+  readonly baseUrl: string;
+  /** Sent with every request; never logged. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** @default 3000 */
+  readonly connectTimeoutMs?: number;
+  /** Milliseconds until the head of an answer; a prompt can take long. @default 600000 */
+  readonly headersTimeoutMs?: number;
+  /** Milliseconds of silence within a body. @default 300000 */
+  readonly silenceTimeoutMs?: number;
+  /** Connections at once; more requests wait. @default without limit: admission limits requests */
+  readonly connections?: number;
+  /** Bytes of an answer that `json` reads. @default 134217728 */
+  readonly maxAnswerBytes?: number;
+}
+
+const maxErrorBytes = 256 * 1024;
+
+export class Upstream {
+  readonly #pool: Pool;
+  readonly #origin: string;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #maxAnswerBytes: number;
+
+  /** Opens no connection yet. @throws TypeError when `baseUrl` is no http or https URL */
+  constructor(options: UpstreamOptions) {
+    const url = new URL(options.baseUrl);
+    if (url.protocol !== "http:" && url.protocol !== "https:") {
+      throw new TypeError("baseUrl must begin with http:// or https://");
+    }
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.#headers = options.headers ?? {};
+    this.#maxAnswerBytes = options.maxAnswerBytes ?? 128 * 1024 * 1024;
+    this.#pool = new Pool(url.origin, {
+      connections: options.connections ?? null,
+      connect: { timeout: options.connectTimeoutMs ?? 3000 },
+      headersTimeout: options.headersTimeoutMs ?? 600_000,
+      bodyTimeout: options.silenceTimeoutMs ?? 300_000,
+    });
+  }
+
+  /**
+   * Reads a whole answer, whatever its status.
+   * @throws CoreError backend-unavailable, backend-error; the signal's reason
+   */
+  async json(call: UpstreamCall): Promise<UpstreamAnswer> {
+    const collector = new BodyCollector(this.#maxAnswerBytes);
+    await this.stream(call, {
+      onHead: (status, headers) => collector.head(status, headers),
+      onData: (chunk) => {
+        if (!collector.add(chunk)) {
+          throw new CoreError("backend-error", `The runtime's answer is longer than ${this.#maxAnswerBytes} bytes.`);
+        }
+      },
+    });
+    return collector.answer();
+  }
+
+  /**
+   * Gives the reader an answer as it comes. Resolves at its clean end.
+   * @throws CoreError backend-unavailable when the server can't be reached, backend-error when the answer is cut,
+   * stays silent too long or is no HTTP; the signal's reason; what the reader throws
+   */
+  stream(call: UpstreamCall, reader: UpstreamReader): Promise<void> {
+    const { signal } = call;
+    return new Promise<void>((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const handler = new AnswerHandler(reader, maxErrorBytes, (...failure) => {
+        signal.removeEventListener("abort", onAbort);
+        if (failure.length === 0) resolve();
+        else reject(failure[0]);
+      });
+      const onAbort = () => handler.abort(signal.reason);
+      signal.addEventListener("abort", onAbort);
+      this.#pool.dispatch(this.#requestOf(call), handler);
+    });
+  }
+
+  /** Closes every connection; running calls fail with backend-error. */
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  #requestOf({ method, path, body, headers }: UpstreamCall): Dispatcher.DispatchOptions {
+    const sent = { accept: "*/*", ...this.#headers, ...headers };
+    const request = { origin: this.#origin, path: `${this.#prefix}${path}`, method };
+    if (body === undefined) return { ...request, headers: sent };
+    return { ...request, headers: { "content-type": "application/json", ...sent }, body: JSON.stringify(body) };
+  }
+}
