@@ -12,6 +12,8 @@ export {
   type LogFormat,
   type LogLevel,
   loadConfig,
+  type RuntimeConfig,
+  type RuntimeKind,
   type Scope,
   type TokenConfig,
 } from "./config/index.ts";

@@ -26,6 +26,7 @@ export function addServe(
     .option("--home <folder>", "folder of all state (PLENUM_HOME; default ~/.plenum)")
     .option("--models <folder>", "folder of model files (PLENUM_MODELS; default `models` in the home folder)")
     .option("--no-starter-model", "fetch no model, also when there is none")
+    .option("--no-local-runtimes", "don't look for runtimes that already run here (PLENUM_LOCAL_RUNTIMES=false)")
     .addOption(new Option("--log-level <level>", "trace, debug, info, warn, error, fatal or silent (PLENUM_LOG_LEVEL)"))
     .addOption(new Option("--log-format <format>", "json or pretty (PLENUM_LOG_FORMAT)"))
     .option("--insecure-open", "listen beyond this machine without any token: everyone on the network can use it")
@@ -42,17 +43,20 @@ All options of the file: docs/reference/configuration.md`,
     .action(async (flags: ServeFlags) => done(await serve(flags, around, version)));
 }
 
-type ServeFlags = Omit<ConfigFlags, "starterModel"> & { readonly starterModel: boolean };
+type ServeFlags = Omit<ConfigFlags, "starterModel" | "localRuntimes"> & {
+  readonly starterModel: boolean;
+  readonly localRuntimes: boolean;
+};
 
 async function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
   const stop = new AbortController();
   const forget = around.onSignal(stopOnSignal(stop, around));
   try {
     const { createServer, loadConfig } = await import("@plenum/server");
-    const { starterModel, ...others } = flags;
+    const { starterModel, localRuntimes, ...others } = flags;
     // commander says `true` for a --no flag that is absent: the file may still say no.
     const config = await loadConfig({
-      flags: { ...others, ...(!starterModel && { starterModel }) },
+      flags: { ...others, ...(!starterModel && { starterModel }), ...(!localRuntimes && { localRuntimes }) },
       env: around.env,
       isTerminal: around.output.isTerminal,
     });

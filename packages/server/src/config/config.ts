@@ -22,6 +22,10 @@ export interface Config {
   readonly insecureOpen: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly embedded: EmbeddedConfig;
+  /** Servers that run models, in the file's order. Default none. */
+  readonly runtimes: readonly RuntimeConfig[];
+  /** False: runtimes that already run on this machine are not looked for. Default true. */
+  readonly findLocalRuntimes: boolean;
   /** False: never fetches the starter model. Default true: fetched when the folder holds no model file. */
   readonly starterModel: boolean;
   /** Configuration file that was read, absolute. Absent: there was none. */
@@ -89,6 +93,24 @@ export interface EmbeddedConfig {
   readonly keepAliveMs: number;
   /** Settings of single models, by file name or catalog id. */
   readonly models: Readonly<Record<string, EmbeddedModelConfig>>;
+}
+
+export type RuntimeKind = "ollama" | "openai-compatible" | "llama-server" | "vllm" | "lm-studio";
+
+export interface RuntimeConfig {
+  /** Its id: `<name>/<model>` always names a model. */
+  readonly name: string;
+  readonly kind: RuntimeKind;
+  /** Base URL without `/v1` or `/api` and without a slash at its end. */
+  readonly url: string;
+  /** Bearer token; a secret, never to be logged. Absent: none is sent. */
+  readonly apiKey?: string;
+  /** Sent with every request; may hold secrets. Default none. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Responses that one of its models runs at once, 1 … 1024. Absent: as its kind has it. */
+  readonly parallel?: number;
+  /** Its own model names, or patterns with `*`, that are offered. Absent: every model. */
+  readonly models?: readonly string[];
 }
 
 export interface EmbeddedModelConfig {

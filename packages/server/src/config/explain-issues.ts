@@ -16,6 +16,7 @@ export function explainIssues(issues: readonly z.core.$ZodIssue[], source: Expla
   return issues.flatMap((issue) => {
     const path = issue.path.map((key) => (typeof key === "number" ? key : String(key)));
     if (issue.code === "unrecognized_keys") return issue.keys.map((key) => explainUnknownKey(path, key, source));
+    if (issue.code === "invalid_key") return [explainBadName(path, source)];
     const place = placeOf(path, source);
     const found = valueAt(source.data, path);
     if (found === undefined) return [`${place}  ${showPath(path)} is missing: expected ${issue.message}`];
@@ -31,6 +32,15 @@ function explainUnknownKey(path: ConfigPath, key: string, source: Explained): st
   return `${place}  ${showPath([...path, key])}: unknown option; ${help}`;
 }
 
+/** A key of a mapping whose keys are names; a header's name is shown, since a secret stands in its value. */
+function explainBadName(path: ConfigPath, source: Explained): string {
+  const place = source.document?.placeOfKey(path.slice(0, -1), String(path.at(-1))) ?? "configuration";
+  const expected = path.includes("headers")
+    ? "a header's name"
+    : "a name of up to 64 letters, digits, . _ - that begins with a letter or digit";
+  return `${place}  ${showPath(path)}: expected ${expected}`;
+}
+
 function placeOf(path: ConfigPath, source: Explained): string {
   const override = source.overrides.find(
     ({ path: set }) => set.length === path.length && set.every((key, place) => key === path[place]),
@@ -38,7 +48,8 @@ function placeOf(path: ConfigPath, source: Explained): string {
   return override?.origin ?? source.document?.placeOfValue(path) ?? "configuration";
 }
 
-function showPath(path: ConfigPath): string {
+/** `auth.tokens[0].scopes` */
+export function showPath(path: ConfigPath): string {
   if (path.length === 0) return "the file";
   return path.reduce<string>((shown, key) => {
     if (typeof key === "number") return `${shown}[${key}]`;
@@ -46,9 +57,11 @@ function showPath(path: ConfigPath): string {
   }, "");
 }
 
-/** A value in place of a token's hash may be the token itself: it is not repeated. */
+/** Options whose value may be a secret, or hold one, also when it has the wrong form: it is not repeated. */
+const secretive: ReadonlySet<string | number> = new Set(["token_sha256", "api_key", "api_key_env", "headers", "url"]);
+
 function showFound(path: ConfigPath, found: unknown): string {
-  if (path.at(-1) === "token_sha256") return "";
+  if (path.some((key) => secretive.has(key)) || (path[0] === "runtimes" && path.length <= 2)) return "";
   const shown = JSON.stringify(found) ?? typeof found;
   return `, got ${shown.length > 60 ? `${shown.slice(0, 57)}…` : shown}`;
 }

@@ -6,6 +6,8 @@ export type {
   LimitsConfig,
   LogFormat,
   LogLevel,
+  RuntimeConfig,
+  RuntimeKind,
   Scope,
   TokenConfig,
 } from "./config.ts";

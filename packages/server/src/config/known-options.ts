@@ -37,6 +37,12 @@ export function configOptions(): readonly ConfigOption[] {
   return optionsBelow(configJsonSchema(), "");
 }
 
+/** What a mapping with free names is from. */
+function freeName(path: string): string {
+  if (path === "runtimes") return "<name>";
+  return path.endsWith(".headers") ? "<header>" : "<model>";
+}
+
 function optionsBelow(node: unknown, path: string): ConfigOption[] {
   if (!isNode(node)) return [];
   if (node.properties !== undefined) {
@@ -45,6 +51,6 @@ function optionsBelow(node: unknown, path: string): ConfigOption[] {
     );
   }
   if (isNode(node.items) && node.items.properties !== undefined) return optionsBelow(node.items, `${path}[]`);
-  if (isNode(node.additionalProperties)) return optionsBelow(node.additionalProperties, `${path}.<model>`);
+  if (isNode(node.additionalProperties)) return optionsBelow(node.additionalProperties, `${path}.${freeName(path)}`);
   return [{ path, description: node.description ?? "", default: node.default }];
 }

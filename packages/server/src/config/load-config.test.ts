@@ -55,6 +55,8 @@ test("runs on defaults alone", async () => {
     insecureOpen: false,
     log: { level: "info", format: "json" },
     embedded: { enabled: true, parallel: 4, keepAliveMs: 1_800_000, models: {} },
+    runtimes: [],
+    findLocalRuntimes: true,
     starterModel: true,
   });
 });

@@ -5,10 +5,11 @@ import { exposureProblem } from "./check-exposure.ts";
 import type { Config } from "./config.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { ConfigError } from "./config-error.ts";
-import { explainIssues } from "./explain-issues.ts";
+import { explainIssues, showPath } from "./explain-issues.ts";
 import { applyOverrides, type ConfigFlags, collectOverrides, type Environment, type Override } from "./overrides.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
 import { toConfig } from "./to-config.ts";
+import { runtimeMistakes } from "./to-runtimes.ts";
 
 /** Name of the file that is looked for in the working folder and in the home folder. */
 const configFileName = "plenum.config.yaml";
@@ -43,6 +44,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
   const document = found?.document;
   if (!parsed.success) throw new ConfigError(explainIssues(parsed.error.issues, { document, overrides, data }));
   checkTokens(parsed.data, document);
+  checkRuntimes(parsed.data, document, options.env);
 
   const pathOf = (name: string, path: string): string => {
     const isOverridden = overrides.some((override) => override.path[0] === name);
@@ -54,6 +56,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     hostName: hostname(),
     home,
     models: parsed.data.models === undefined ? join(home, "models") : pathOf("models", parsed.data.models),
+    env: options.env,
     logFormat: (options.isTerminal ?? process.stdout.isTTY) ? "pretty" : "json",
     ...(found !== undefined && { file: found.path }),
   });
@@ -104,6 +107,13 @@ function checkTokens(file: ConfigFile, document: ConfigDocument | undefined): vo
     }
     seen.add(token_sha256);
   }
+}
+
+function checkRuntimes(file: ConfigFile, document: ConfigDocument | undefined, env: Environment): void {
+  const lines = runtimeMistakes(file.runtimes, env).map(
+    ({ path, detail }) => `${document?.placeOfValue(path) ?? "configuration"}  ${showPath(path)}: ${detail}`,
+  );
+  if (lines.length > 0) throw new ConfigError(lines);
 }
 
 function originOfHost(overrides: readonly Override[], document: ConfigDocument | undefined): string {

@@ -9,6 +9,7 @@ export interface ConfigFlags {
   /** As typed; checked like the file's. */
   readonly port?: string | number;
   readonly starterModel?: boolean;
+  readonly localRuntimes?: boolean;
   readonly logLevel?: string;
   readonly logFormat?: string;
   readonly insecureOpen?: boolean;
@@ -46,6 +47,12 @@ export const overrideSources: readonly OverrideSource[] = [
   { path: ["log", "level"], flag: "logLevel", flagName: "--log-level", variable: "PLENUM_LOG_LEVEL" },
   { path: ["log", "format"], flag: "logFormat", flagName: "--log-format", variable: "PLENUM_LOG_FORMAT" },
   { path: ["starter_model"], flag: "starterModel", flagName: "--no-starter-model" },
+  {
+    path: ["find_local_runtimes"],
+    flag: "localRuntimes",
+    flagName: "--no-local-runtimes",
+    variable: "PLENUM_LOCAL_RUNTIMES",
+  },
   { path: ["insecure_open"], flag: "insecureOpen", flagName: "--insecure-open" },
 ];
 
@@ -56,16 +63,24 @@ export function collectOverrides(flags: ConfigFlags, env: Environment): readonly
     const fromFlag = flags[source.flag];
     const fromEnvironment = source.variable === undefined ? undefined : env[source.variable];
     if (fromFlag !== undefined) {
-      overrides.push({ path: source.path, value: readNumber(source, fromFlag), origin: source.flagName });
+      overrides.push({ path: source.path, value: readValue(source, fromFlag), origin: source.flagName });
     } else if (fromEnvironment !== undefined && fromEnvironment !== "" && source.variable !== undefined) {
-      overrides.push({ path: source.path, value: readNumber(source, fromEnvironment), origin: source.variable });
+      overrides.push({ path: source.path, value: readValue(source, fromEnvironment), origin: source.variable });
     }
   }
   return overrides;
 }
 
-/** Only the port is a number; text that is none stays text, so that the schema's own words refuse it. */
-function readNumber(source: OverrideSource, value: string | number | boolean): string | number | boolean {
+const truths: ReadonlyMap<unknown, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+
+/** A text as what its option holds; one that has not the form stays text, so that the schema's own words refuse it. */
+function readValue(source: OverrideSource, value: string | number | boolean): string | number | boolean {
+  if (source.flag === "localRuntimes") return truths.get(value) ?? value;
   return source.flag === "port" && typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { durationForm } from "./durations.ts";
 import { flag, list, oneOf, pattern, section, text, wholeNumber } from "./options.ts";
+import { runtimesSchema } from "./runtimes-schema.ts";
 
 /** `plenum.config.yaml`: what a person writes. Nothing here is changed on the way; `to-config.ts` does that. */
 
@@ -146,6 +147,8 @@ export const configSchema = section({
     format: oneOf("Absent: pretty on a terminal, json elsewhere.", ["json", "pretty"]).optional(),
   }).prefault({}),
   embedded: embedded.prefault({}),
+  runtimes: runtimesSchema,
+  find_local_runtimes: flag("True: runtimes that already run on this machine are looked for and served.").default(true),
   starter_model: flag("True: a small model is fetched when the folder holds no model file.").default(true),
 });
 

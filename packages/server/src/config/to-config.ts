@@ -1,6 +1,8 @@
 import type { Config, EmbeddedConfig, EmbeddedModelConfig, LimitsConfig, LogFormat, TokenConfig } from "./config.ts";
 import { durationMs } from "./durations.ts";
+import type { Environment } from "./overrides.ts";
 import type { ConfigFile } from "./schema.ts";
+import { toRuntimes } from "./to-runtimes.ts";
 
 /** What the checked file does not say itself. */
 export interface ConfigPlaces {
@@ -10,6 +12,8 @@ export interface ConfigPlaces {
   /** Absolute. */
   readonly models: string;
   readonly logFormat: LogFormat;
+  /** Holds the keys that `api_key_env` names. */
+  readonly env: Environment;
   /** Absolute. */
   readonly file?: string;
 }
@@ -30,6 +34,8 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     insecureOpen: file.insecure_open,
     log: { level: file.log.level, format: file.log.format ?? places.logFormat },
     embedded: toEmbedded(file.embedded),
+    runtimes: toRuntimes(file.runtimes, places.env),
+    findLocalRuntimes: file.find_local_runtimes,
     starterModel: file.starter_model,
     ...(places.file !== undefined && { file: places.file }),
   };

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { list, oneOf, pattern, section, text, wholeNumber } from "./options.ts";
+
+/** Section `runtimes`: servers that run models, by name. */
+
+const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/);
+
+function isServerUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === "";
+}
+
+const urlError = "a URL such as http://127.0.0.1:8000, without user, password or query (a key goes into api_key_env)";
+
+const runtime = section({
+  kind: oneOf("What it speaks.", ["ollama", "openai-compatible", "llama-server", "vllm", "lm-studio"]),
+  url: z
+    .string({ error: urlError })
+    .refine(isServerUrl, { error: urlError })
+    .describe("Base URL, http or https, without /v1 or /api."),
+  api_key: text("Sent as a bearer token. Absent: none.", "a key").optional(),
+  api_key_env: pattern(
+    "Name of the environment variable that holds the key; keeps it out of the file.",
+    /^[A-Za-z_][A-Za-z0-9_]*$/,
+    "the name of an environment variable",
+  ).optional(),
+  headers: z
+    .record(
+      headerName,
+      pattern("Sent with every request to it.", /^[\t\x20-\x7e\x80-\xff]*$/, "the header's value as one line of text"),
+      { error: "a mapping from header name to value" },
+    )
+    .default({}),
+  parallel: wholeNumber(
+    "Responses that one of its models runs at once; more wait in the queue. Absent: as its kind has it.",
+    1,
+    1024,
+  ).optional(),
+  models: list(
+    "Its models that are offered, by its own names or patterns with `*`. Absent: every model.",
+    text("A name or pattern.", "a model name or a pattern with *"),
+    "a list of model names",
+  ).optional(),
+});
+
+/** A mapping from the runtime's name, which is its id in the catalog. */
+export const runtimesSchema = z
+  .record(name, runtime, { error: "a mapping from the runtime's name to its settings" })
+  .default({});
+
+export type RuntimeFile = z.output<typeof runtime>;
