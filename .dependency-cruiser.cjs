@@ -26,8 +26,17 @@ module.exports = {
       from: { pathNot: tests },
       to: { dependencyTypes: ["core"] },
     }),
-    rule("door-never-backend", "^packages/server/src/doors/", "^packages/server/src/(backends|model-files|http)/"),
-    rule("backend-never-door", "^packages/server/src/backends/", "^packages/server/src/(doors|http|model-files)/"),
+    rule(
+      "door-never-backend",
+      "^packages/server/src/doors/",
+      "^packages/server/src/(backends|discovery|model-files|http)/",
+    ),
+    rule(
+      "backend-never-door",
+      "^packages/server/src/backends/",
+      "^packages/server/src/(doors|discovery|http|model-files)/",
+    ),
+    rule("discovery-knows-nobody", "^packages/server/src/discovery/", "^packages/(?!server/src/discovery/)"),
     rule(
       "rooms-do-not-share-walls",
       "^packages/server/src/(doors|backends)/([^/]+)/",
