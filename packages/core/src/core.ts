@@ -50,17 +50,18 @@ export function createCore(options: CoreOptions): Core {
   const scheduler = new Scheduler(clock, limits);
   const parts: ResponsesParts = { ...options, catalog, scheduler };
   const responses = new Responses(parts);
+  const embeddings = new Embeddings(parts, responses);
   return {
     catalog,
     models: new ModelLifecycle(catalog),
     responses,
-    embeddings: new Embeddings(parts, responses),
+    embeddings,
     authenticator: new Authenticator(options.tokens, options.sha256, clock),
     scheduler,
     log,
     clock,
     async close(drainMs) {
-      await responses.drain(drainMs);
+      await Promise.all([responses.drain(drainMs), embeddings.drain(drainMs)]);
       catalog.close();
     },
   };

@@ -13,6 +13,7 @@ export type {
   ParameterEffect,
 } from "./catalog/model.ts";
 export { ModelLifecycle } from "./catalog/model-lifecycle.ts";
+export { findUsable, usableModels } from "./catalog/usable-models.ts";
 export { type Core, type CoreOptions, createCore } from "./core.ts";
 export type { BackendEvent, FinishReason, RunProgress, TokenLogprob, Usage } from "./events/backend-events.ts";
 export {

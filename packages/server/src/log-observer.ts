@@ -10,6 +10,9 @@ export function createLogObserver(logger: Logger): Observer {
       if (error === undefined || problems[error.code].fault === "client") logger.info(line, "response ended");
       else logger.warn({ ...line, ...causeOf(error) }, "response failed");
     },
+    fault: (error) => {
+      logger.error({ cause: error instanceof Error ? (error.stack ?? error.message) : String(error) }, "fault");
+    },
     embeddingEnded: ({ door, model, inputTokens, totalMs, error }) => {
       logger.info({ door, model, inputTokens, totalMs, code: error?.code }, "embedding ended");
     },

@@ -136,11 +136,12 @@ function createServiceCore(config: Config, backends: readonly Backend[], observe
     tokens: auth.tokens.map(({ tokenSha256, ...token }) => ({ ...token, sha256: tokenSha256 })),
     limits: {
       queued: limits.queue,
-      queuedPerKey: limits.queuePerPrincipal ?? limits.queue,
+      queuedPerKey: limits.queuePerPrincipal ?? Math.ceil(limits.queue * 0.75),
       resumeWindowMs: limits.resumeWindowMs,
       defaultDeadlineMs: limits.defaultDeadlineMs,
       textRetentionMs: limits.textRetentionMs,
       storedRetentionMs: limits.eventRetentionMs,
+      recordBytesTotal: limits.logBytesTotal,
     },
     log: new MemoryEventLog({ bytesPerResponse: limits.logBytesPerResponse, bytesTotal: limits.logBytesTotal }),
     store: new MemoryStore(),
@@ -184,11 +185,13 @@ function interfacesAt(origin: string, doors: readonly Door[]): readonly Interfac
 /** Ready from the moment that the first model is loaded; unloading an idle one later changes nothing. */
 function watchReadiness(core: Core): { readonly isReady: boolean } {
   const readiness = { isReady: false };
-  const stop = core.catalog.onChange(() => {
+  const look = (): void => {
     if (!core.catalog.list().some(({ state }) => state === "loaded")) return;
     readiness.isReady = true;
     stop();
-  });
+  };
+  const stop = core.catalog.onChange(look);
+  look();
   return readiness;
 }
 
@@ -220,6 +223,9 @@ function joinObservers(...observers: readonly Observer[]): Observer {
     },
     embeddingEnded: (end) => {
       for (const observer of observers) observer.embeddingEnded?.(end);
+    },
+    fault: (error) => {
+      for (const observer of observers) observer.fault?.(error);
     },
   };
 }

@@ -8,6 +8,14 @@ export interface Route {
   readonly model: BackendModel;
 }
 
+/** Where requests of a route wait for a slot, and how many of them run at once. */
+export function laneOf({ backend, model }: Route): { readonly lane: string; readonly capacity: () => number } {
+  return {
+    lane: `${backend.id}/${model.name}`,
+    capacity: () => backend.models().find(({ name }) => name === model.name)?.limits.parallel ?? 1,
+  };
+}
+
 export interface ResolvedModel {
   readonly model: CatalogModel;
   /** Best first; at least one. */
@@ -55,12 +63,15 @@ export class Catalog {
    */
   resolve(name: string, isShown: (id: string) => boolean = () => true): ResolvedModel {
     const found = this.find(name);
-    if (found !== undefined) return found;
-    const ids = this.list()
-      .map((model) => model.id)
-      .filter(isShown);
+    if (found === undefined) throw this.notFound(name, isShown);
+    return found;
+  }
+
+  /** The problem that names the ids which there are and the caller may be told. */
+  notFound(name: string, isShown: (id: string) => boolean): CoreError {
+    const ids = this.list().flatMap(({ id }) => (isShown(id) ? [id] : []));
     const known = ids.length === 0 ? "There is no model yet." : `Models here: ${ids.slice(0, 20).join(", ")}.`;
-    throw new CoreError("model-not-found", `There is no model '${name}'. ${known}`, { model: name, param: "model" });
+    return new CoreError("model-not-found", `There is no model '${name}'. ${known}`, { model: name, param: "model" });
   }
 
   onChange(listener: () => void): () => void {

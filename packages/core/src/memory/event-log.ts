@@ -82,7 +82,11 @@ export class MemoryEventLog implements EventLog {
   #dropFinished(except: string): void {
     for (const id of this.#finished) {
       if (this.#bytes <= this.#limits.bytesTotal) return;
-      if (id !== except) this.drop(id);
+      if (id === except) continue;
+      const log = this.#logs.get(id);
+      this.drop(id);
+      // Readers would keep its memory beyond the budget.
+      log?.clear();
     }
   }
 }
@@ -126,6 +130,13 @@ class ResponseLog {
     this.#entries.splice(0, count);
     this.#sizes.splice(0, count);
     this.bytes -= freed;
+  }
+
+  /** Drops everything; readers that are not at the end get `events-expired`. */
+  clear(): void {
+    this.#entries.length = 0;
+    this.#sizes.length = 0;
+    this.notify();
   }
 
   slice(after: number, limit: number): LogEntry[] {

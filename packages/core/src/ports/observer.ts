@@ -18,4 +18,6 @@ export interface Observer {
   /** `error` has the cause that clients never see. */
   responseEnded?(response: Response, error: CoreError | undefined): void;
   embeddingEnded?(end: EmbeddingEnd): void;
+  /** Something that ran by itself failed; no client waits for it. */
+  fault?(error: unknown): void;
 }

@@ -54,6 +54,16 @@ export function testStore(name: string, create: () => Promise<Store>): void {
       expect((await store.list({ limit: 5 })).nextCursor).toBeUndefined();
     });
 
+    it("goes on after a page whose last response is gone, and refuses a cursor of its own making", async () => {
+      const store = await create();
+      for (let index = 0; index < 4; index += 1) await store.put(record(`resp_${index}`, { createdAt: index }));
+      const first = await store.list({ limit: 2 });
+      await store.delete("resp_2");
+      const second = await store.list({ limit: 2, cursor: first.nextCursor ?? "" });
+      expect(second.data.map(({ response }) => response.id)).toEqual(["resp_1", "resp_0"]);
+      await expect(store.list({ limit: 2, cursor: "resp_2" })).rejects.toMatchObject({ code: "invalid-request" });
+    });
+
     it("keeps a cancel request over later changes; the first reason stays", async () => {
       const store = await create();
       await store.put(record("resp_a"));

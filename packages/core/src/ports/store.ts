@@ -21,7 +21,7 @@ export interface ResponseQuery {
   readonly status?: ResponseStatus;
   /** Most entries, 1 … 1000. */
   readonly limit: number;
-  /** Id after which the page starts; newest first. */
+  /** A page's `nextCursor`: where the next one starts, newest first. */
   readonly cursor?: string;
 }
 
@@ -34,6 +34,7 @@ export interface Page<T> {
 export interface Store {
   put(record: ResponseRecord): Promise<void>;
   get(id: string): Promise<ResponseRecord | undefined>;
+  /** @throws CoreError invalid-request for a cursor that no page gave. */
   list(query: ResponseQuery): Promise<Page<ResponseRecord>>;
   /** @returns false when there is no such record. */
   requestCancel(id: string, reason: string): Promise<boolean>;

@@ -28,6 +28,8 @@ export const requestLimits = {
   candidates: 8,
   tools: 512,
   priority: 8,
+  /** Milliseconds: ten years. */
+  keepAliveMs: 315_360_000_000,
   metadataEntries: 16,
   embeddingInputs: 2_048,
 } as const;
@@ -51,7 +53,7 @@ export function validateRequest(request: ResponseRequest): void {
   validateTools(request);
   inRange("output.maxTokens", request.output.maxTokens, { min: 1, max: Number.MAX_SAFE_INTEGER, isWhole: true });
   inRange("candidates", request.candidates, { min: 1, max: requestLimits.candidates, isWhole: true });
-  validatePriority(request.priority);
+  validateTimes(request);
   if (Object.keys(request.metadata).length > requestLimits.metadataEntries) {
     refuse("metadata", `metadata holds at most ${requestLimits.metadataEntries} entries.`);
   }
@@ -65,12 +67,17 @@ export function validateEmbeddingRequest(request: EmbeddingRequest): void {
     refuse("input", `input holds at most ${requestLimits.embeddingInputs} texts, this one has ${inputs.length}.`);
   }
   inRange("dimensions", dimensions, { min: 1, max: 1_000_000, isWhole: true });
-  validatePriority(request.priority);
+  validateTimes(request);
 }
 
-function validatePriority(priority: number): void {
-  const { priority: max } = requestLimits;
-  inRange("priority", priority, { min: -max, max, isWhole: true });
+/** Last instant that a date can hold, in milliseconds since the epoch. */
+const lastInstantMs = 8_640_000_000_000_000;
+
+function validateTimes({ priority, deadlineMs, keepAliveMs }: ResponseRequest | EmbeddingRequest): void {
+  const { priority: most, keepAliveMs: longest } = requestLimits;
+  inRange("priority", priority, { min: -most, max: most, isWhole: true });
+  inRange("deadline", deadlineMs, { min: 0, max: lastInstantMs });
+  inRange("keepAlive", keepAliveMs, { min: -1, max: longest });
 }
 
 function validateInput({ input, instructions }: ResponseRequest): void {

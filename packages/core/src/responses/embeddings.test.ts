@@ -57,4 +57,33 @@ describe("embeddings", () => {
     expect(core.scheduler.queued).toBe(0);
     expect(begun).toBe(1);
   });
+
+  it("what was aborted or has no time left never reaches a backend", async () => {
+    const { core, backend } = setUp();
+    const aborted = core.embeddings.create(request, testCaller, "openai", AbortSignal.abort());
+    await expect(aborted).rejects.toMatchObject({ code: "cancelled" });
+    const late = core.embeddings.create({ ...request, deadlineMs: 1 }, testCaller, "openai", never);
+    await expect(late).rejects.toMatchObject({ code: "deadline-exceeded" });
+    expect(backend.embeddingRequests).toHaveLength(0);
+  });
+
+  it("lets running ones end when the core closes, within the limit", async () => {
+    const { core, backend } = setUp();
+    backend.embed = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return { vectors: [Float32Array.of(1)], inputTokens: 1, loadMs: 0 };
+    };
+    const running = core.embeddings.create(request, testCaller, "openai", never);
+    await expect.poll(() => core.scheduler.running).toBe(1);
+    await core.close(5_000);
+    expect((await running).inputTokens).toBe(1);
+    const stuck = setUp();
+    stuck.backend.embed = (_request, signal) =>
+      new Promise((_done, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
+    const cut = stuck.core.embeddings.create(request, testCaller, "openai", never);
+    cut.catch(() => {});
+    await expect.poll(() => stuck.core.scheduler.running).toBe(1);
+    await stuck.core.close(20);
+    await expect(cut).rejects.toMatchObject({ code: "interrupted" });
+  });
 });

@@ -1,10 +1,12 @@
 import type { Caller } from "../auth/principal.ts";
-import type { Route } from "../catalog/catalog.ts";
+import { laneOf, type Route } from "../catalog/catalog.ts";
 import { requireAvailable, requireCapability } from "../catalog/require-capabilities.ts";
 import { resolveFor, usableModels } from "../catalog/usable-models.ts";
+import { within } from "../detach.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
 import type { EmbeddingRequest, EmbeddingResult } from "../request/request.ts";
 import { validateEmbeddingRequest } from "../request/validate.ts";
+import { refusePastDeadline, watchDeadline } from "./deadline.ts";
 import type { DoorKind } from "./response.ts";
 import type { Responses, ResponsesParts } from "./responses.ts";
 
@@ -12,6 +14,7 @@ import type { Responses, ResponsesParts } from "./responses.ts";
 export class Embeddings {
   readonly #parts: ResponsesParts;
   readonly #responses: Responses;
+  readonly #pending = new Set<Pending>();
 
   constructor(parts: ResponsesParts, responses: Responses) {
     this.#parts = parts;
@@ -28,8 +31,6 @@ export class Embeddings {
     door: DoorKind,
     signal: AbortSignal,
   ): Promise<EmbeddingResult & { readonly model: string }> {
-    if (this.#responses.isDraining)
-      throw new CoreError("draining", "The service is stopping.", { retryAfterMs: 5_000 });
     validateEmbeddingRequest(request);
     const { catalog, clock, observer } = this.#parts;
     await catalog.ready;
@@ -39,73 +40,107 @@ export class Embeddings {
     const [route] = routes;
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);
     const createdAt = clock.now();
+    const told = { model: model.id, door };
     try {
-      const result = await this.#queue(request, caller, route, signal);
+      const result = await this.#run(request, caller, route, signal);
       const totalMs = clock.now() - createdAt;
-      observer.embeddingEnded?.({ model: model.id, door, inputTokens: result.inputTokens, totalMs });
+      observer.embeddingEnded?.({ ...told, inputTokens: result.inputTokens, totalMs });
       return { ...result, timings: { ...result.timings, totalMs }, model: model.id };
     } catch (caught) {
       const error = signal.aborted ? new CoreError("cancelled", "It was cancelled.") : toCoreError(caught);
-      observer.embeddingEnded?.({ model: model.id, door, inputTokens: 0, totalMs: clock.now() - createdAt, error });
+      observer.embeddingEnded?.({ ...told, inputTokens: 0, totalMs: clock.now() - createdAt, error });
       throw error;
     }
   }
 
-  #queue(request: EmbeddingRequest, caller: Caller, route: Route, signal: AbortSignal): Promise<EmbeddingResult> {
-    const { scheduler, clock } = this.#parts;
-    const { backend, model } = route;
+  /** Lets what is under way end within the limit, then stops the rest. Nothing new comes once responses drain. */
+  async drain(limitMs: number): Promise<void> {
+    await within(this.#parts.clock, limitMs, Promise.allSettled([...this.#pending].map(({ settled }) => settled)));
+    for (const pending of [...this.#pending]) {
+      pending.stop(new CoreError("interrupted", "The service stopped before the vectors were made; send it again."));
+    }
+  }
+
+  /** From the checks to the queue nothing waits. */
+  #run(request: EmbeddingRequest, caller: Caller, route: Route, signal: AbortSignal): Promise<EmbeddingResult> {
+    const { clock, scheduler } = this.#parts;
+    if (this.#responses.isDraining) {
+      throw new CoreError("draining", "The service is stopping and takes no new requests.", { retryAfterMs: 5_000 });
+    }
+    signal.throwIfAborted();
+    refusePastDeadline(request.deadlineMs, clock.now());
+    const place = {
+      ...laneOf(route),
+      fairnessKey: caller.fairnessKey,
+      priority: Math.min(request.priority, caller.principal.topPriority ?? request.priority),
+    };
+    scheduler.requireRoom(place);
+    const pending = new Pending(signal);
     const queuedAt = clock.now();
-    return new Promise((resolve, reject) => {
-      const abort = new AbortController();
-      const stop = (error: unknown): void => {
-        abort.abort(error);
-        withdraw();
-        reject(error);
-      };
-      const onAbort = (): void => stop(signal.reason);
-      const clearDeadline = this.#watchDeadline(request, stop);
-      const settle = (): void => {
-        clearDeadline();
-        signal.removeEventListener("abort", onAbort);
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      const run = async (): Promise<void> => {
-        const queuedMs = clock.now() - queuedAt;
-        try {
-          abort.signal.throwIfAborted();
-          const { vectors, inputTokens, loadMs } = await backend.embed({ ...request, model: model.name }, abort.signal);
-          resolve({ vectors, inputTokens, timings: { queuedMs, loadMs, totalMs: clock.now() - queuedAt } });
-        } catch (error) {
-          reject(error);
-        } finally {
-          settle();
-        }
-      };
-      let withdraw: () => void = () => {};
-      try {
-        const take = scheduler.submit({
-          lane: `${backend.id}/${model.name}`,
-          capacity: () => model.limits.parallel,
-          fairnessKey: caller.fairnessKey,
-          priority: Math.min(request.priority, caller.principal.topPriority ?? request.priority),
-          run,
-        });
-        withdraw = () => {
-          if (take()) settle();
-        };
-        if (signal.aborted) onAbort();
-      } catch (error) {
-        settle();
-        reject(error);
-      }
+    this.#pending.add(pending);
+    const withdraw = scheduler.submit({ ...place, run: () => this.#embed(request, route, pending, queuedAt) });
+    const clearDeadline = watchDeadline(clock, request.deadlineMs, () => {
+      pending.stop(new CoreError("deadline-exceeded", "The deadline passed before the vectors were made."));
+    });
+    return pending.settled.finally(() => {
+      clearDeadline();
+      withdraw();
+      this.#pending.delete(pending);
     });
   }
 
-  #watchDeadline({ deadlineMs }: EmbeddingRequest, stop: (error: CoreError) => void): () => void {
-    if (deadlineMs === undefined) return () => {};
+  async #embed(
+    request: EmbeddingRequest,
+    { backend, model }: Route,
+    pending: Pending,
+    queuedAt: number,
+  ): Promise<void> {
     const { clock } = this.#parts;
-    return clock.after(Math.max(0, deadlineMs - clock.now()), () => {
-      stop(new CoreError("deadline-exceeded", "The deadline passed before the vectors were made."));
-    });
+    if (pending.signal.aborted) return;
+    const startedAt = clock.now();
+    try {
+      const { vectors, inputTokens, loadMs } = await backend.embed({ ...request, model: model.name }, pending.signal);
+      const timings = { queuedMs: startedAt - queuedAt, loadMs, totalMs: clock.now() - queuedAt };
+      pending.finish({ vectors, inputTokens, timings });
+    } catch (error) {
+      pending.stop(error);
+    }
   }
+}
+
+/** One request from the queue to its vectors; stopped once, from wherever. */
+class Pending {
+  readonly settled: Promise<EmbeddingResult>;
+  readonly #abort = new AbortController();
+  readonly #source: AbortSignal;
+  #resolve: (result: EmbeddingResult) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+
+  /** @param source the caller's own signal. */
+  constructor(source: AbortSignal) {
+    this.#source = source;
+    this.settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    source.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  /** Aborts when it is stopped. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  finish(result: EmbeddingResult): void {
+    this.#source.removeEventListener("abort", this.#onAbort);
+    this.#resolve(result);
+  }
+
+  stop(error: unknown): void {
+    this.#source.removeEventListener("abort", this.#onAbort);
+    this.#reject(error);
+    this.#abort.abort(error);
+  }
+
+  readonly #onAbort = (): void => this.stop(this.#source.reason);
 }

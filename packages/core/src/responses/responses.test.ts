@@ -304,6 +304,86 @@ describe("responses", () => {
     gate.open();
   });
 
+  it("what was refused leaves no deadline behind", async () => {
+    const { responses, backend, clock } = setUp({ parallel: 1, limits: { queued: 0 } });
+    backend.answer = gatedAnswer().answer;
+    await responses.create(request, testCaller, "lmsp");
+    const pending = clock.pending;
+    const late: ResponseRequest = { ...request, deadlineMs: clock.now() + 100 };
+    await expect(responses.create(late, testCaller, "lmsp")).rejects.toMatchObject({ code: "overloaded" });
+    expect(clock.pending).toBe(pending);
+    clock.advance(200);
+  });
+
+  it("a deadline that has passed never reaches a backend", async () => {
+    const { responses, backend, clock } = setUp();
+    const late: ResponseRequest = { ...request, deadlineMs: clock.now() };
+    await expect(responses.create(late, testCaller, "lmsp")).rejects.toMatchObject({ code: "deadline-exceeded" });
+    expect(backend.requests).toHaveLength(0);
+    expect(responses.active).toBe(0);
+  });
+
+  it("supersedes only when it was accepted, and only an own one", async () => {
+    const { responses, backend } = setUp({ parallel: 1, limits: { queued: 0 } });
+    backend.answer = gatedAnswer().answer;
+    const first = await responses.create(request, caller("ann"), "lmsp");
+    const next: ResponseRequest = { ...request, supersedes: first.id };
+    await expect(responses.create(next, caller("ann"), "lmsp")).rejects.toMatchObject({ code: "overloaded" });
+    expect((await responses.get(first.id, caller("ann").principal)).response.status).not.toBe("cancelled");
+    const admin = caller("eve", { scopes: new Set(["admin"]) });
+    await expect(responses.create(next, admin, "lmsp")).rejects.toMatchObject({
+      code: "not-found",
+      details: { param: "supersedes" },
+    });
+  });
+
+  it("asks for the capabilities that the whole conversation needs", async () => {
+    const seeing = scriptedModel("seeing", { capabilities: { ...scriptedModel("m").capabilities, vision: true } });
+    const backend = new ScriptedBackend("b", [scriptedModel("m"), seeing]);
+    const { responses } = createTestCore({ backends: [backend] });
+    const image = { type: "message", role: "user", content: [{ type: "image", url: "data:," }] } as const;
+    const first = await responses.create(
+      { ...request, model: "seeing", input: { kind: "items", items: [image] } },
+      testCaller,
+      "lmsp",
+    );
+    await first.done;
+    const next: ResponseRequest = { ...request, previousResponseId: first.id };
+    await expect(responses.create(next, testCaller, "lmsp")).rejects.toMatchObject({ code: "unsupported-capability" });
+  });
+
+  it("keeps within the byte budget of requests and outputs: ended ones go first, running ones leave no room", async () => {
+    const { responses, backend, store } = setUp({ limits: { recordBytesTotal: 100_000 } });
+    const large: ResponseRequest = {
+      ...request,
+      store: true,
+      input: {
+        kind: "items",
+        items: [{ type: "message", role: "user", content: [{ type: "text", text: "x".repeat(15_000) }] }],
+      },
+    };
+    for (let index = 0; index < 10; index += 1) await (await responses.create(large, testCaller, "lmsp")).done;
+    await settle();
+    expect(store.size).toBeLessThanOrEqual(3);
+    backend.answer = gatedAnswer().answer;
+    for (let index = 0; index < 3; index += 1) await responses.create(large, testCaller, "lmsp");
+    await expect(responses.create(large, testCaller, "lmsp")).rejects.toMatchObject({ code: "overloaded" });
+  });
+
+  it("a request that waited for the models is refused when the service drains meanwhile", async () => {
+    let known: () => void = () => {};
+    const backend = new ScriptedBackend("b", [scriptedModel("m")]);
+    const ready = new Promise<void>((resolve) => {
+      known = resolve;
+    });
+    const core = createTestCore({ backends: [Object.assign(backend, { ready })] });
+    const asked = core.responses.create(request, testCaller, "lmsp");
+    await core.close(0);
+    known();
+    await expect(asked).rejects.toMatchObject({ code: "draining" });
+    expect(backend.requests).toHaveLength(0);
+  });
+
   it("drains: takes nothing new, lets running ones end, interrupts what is left", async () => {
     const { responses, backend, clock } = setUp();
     const quick = gatedAnswer();
@@ -333,6 +413,8 @@ describe("responses", () => {
     ["no tokens", { output: { format: { type: "text" }, maxTokens: 0 } }, "invalid-request", "output.max_tokens"],
     ["nine candidates", { candidates: 9 }, "invalid-request", "candidates"],
     ["priority", { priority: 9 }, "invalid-request", "priority"],
+    ["a deadline beyond every date", { deadlineMs: 9e15 }, "invalid-request", "deadline"],
+    ["a model kept for a million years", { keepAliveMs: 3e16 }, "invalid-request", "keep_alive"],
     ["required without tools", { toolChoice: "required" }, "invalid-request", "tools"],
     ["named tool unknown", { tools: [{ name: "f" }], toolChoice: { name: "g" } }, "invalid-request", "tool_choice"],
     ["tool name", { tools: [{ name: "a b" }] }, "invalid-request", "tools[0].name"],

@@ -1,13 +1,15 @@
 import { type Caller, maySee, type Principal } from "../auth/principal.ts";
-import type { Catalog, ResolvedModel } from "../catalog/catalog.ts";
+import { type Catalog, laneOf, type ResolvedModel } from "../catalog/catalog.ts";
 import { requireAvailable, requireCapabilities } from "../catalog/require-capabilities.ts";
 import { settleRequest } from "../catalog/settle.ts";
 import { resolveFor, usableModels } from "../catalog/usable-models.ts";
+import { detach, within } from "../detach.ts";
+import { estimateOutputBytes, estimateRequestBytes } from "../memory/estimate-bytes.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventLog, LogReader } from "../ports/event-log.ts";
 import type { Ids } from "../ports/ids.ts";
-import type { Leases } from "../ports/lease.ts";
+import type { Lease, Leases } from "../ports/lease.ts";
 import type { Observer } from "../ports/observer.ts";
 import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.ts";
 import { CoreError } from "../problems/core-error.ts";
@@ -15,6 +17,7 @@ import type { ResponseRequest } from "../request/request.ts";
 import { validateRequest } from "../request/validate.ts";
 import type { Scheduler } from "../scheduling/scheduler.ts";
 import { unroll } from "./chain.ts";
+import { refusePastDeadline } from "./deadline.ts";
 import { OwnerWatch } from "./owner-watch.ts";
 import { type DoorKind, isTerminal, type Response } from "./response.ts";
 import { Retention, type RetentionLimits } from "./retention.ts";
@@ -60,6 +63,15 @@ export function uniquePart(id: string): string {
   return id.replace(/^(resp_|chatcmpl-|cmpl-)/, "");
 }
 
+/** A request that has passed every check that may have to wait. */
+interface Prepared {
+  /** Fitted to its model, with the conversation before it. */
+  readonly request: ResponseRequest;
+  readonly resolved: ResolvedModel;
+  readonly withoutEffect: readonly string[];
+  readonly previousResponseId?: string;
+}
+
 /** All responses, whatever door they came through (LMSP §5). */
 export class Responses {
   readonly #parts: ResponsesParts;
@@ -70,44 +82,33 @@ export class Responses {
 
   constructor(parts: ResponsesParts) {
     this.#parts = parts;
-    this.#retention = new Retention(parts.clock, parts.limits, (id) => this.#forget(id));
-    this.#unsubscribe = parts.bus.subscribe("response.cancel", (id) => void this.#applyCancel(id));
+    this.#retention = new Retention(parts.clock, parts.limits, (id) => this.#detach(this.#forget(id)));
+    this.#unsubscribe = parts.bus.subscribe("response.cancel", (id) => this.#detach(this.#applyCancel(id)));
   }
 
   /**
    * Accepts a request: checked, admitted, queued; its first event is in the log when this resolves.
    * @throws CoreError invalid-request, model-not-found, unsupported-capability, forbidden, not-found, overloaded,
-   * draining.
+   * deadline-exceeded, draining.
    */
   async create(request: ResponseRequest, caller: Caller, door: DoorKind): Promise<OwnedResponse> {
-    this.#refuseWhenFull();
+    this.#refuseWhenDraining();
     validateRequest(request);
-    await this.#parts.catalog.ready;
-    const resolved = this.#resolveModel(request, caller.principal);
-    const settled = settleRequest(request, resolved.model);
-    requireCapabilities(resolved.model, settled.request, usableModels(this.#parts.catalog, caller.principal));
-    const unrolled = await this.#unrollChain(settled.request, caller.principal);
-    if (request.supersedes !== undefined) await this.cancel(request.supersedes, caller.principal, "superseded");
+    const prepared = await this.#prepare(request, caller.principal);
     const x = this.#parts.ids.unique();
     const id = `resp_${x}`;
     const lease = await this.#parts.leases.acquire(id);
     if (lease === undefined) throw new CoreError("internal", `The fresh id ${id} is taken.`);
-    const record: ResponseRecord = {
-      request: unrolled,
-      owner: caller.principal.id,
-      fairnessKey: caller.fairnessKey,
-      epoch: lease.epoch,
-      response: this.#firstResponse(id, request, resolved, caller.principal, door),
-    };
-    const run = this.#makeRun(x, record, lease);
+    let run: Run;
     try {
-      this.#enqueue(run, record, resolved);
+      run = this.#admit(x, prepared, caller, door, lease);
     } catch (error) {
-      await this.#refuseAccepted(id, lease);
+      await lease.release();
       throw error;
     }
-    await this.#parts.store.put({ ...record, response: run.response });
-    return this.#owned(id, run, resolved, settled.withoutEffect);
+    const { supersedes } = request;
+    if (supersedes !== undefined) await this.cancel(supersedes, caller.principal, "superseded");
+    return this.#owned(id, run, prepared);
   }
 
   /** @throws CoreError not-found, also for what the principal may not see. */
@@ -188,7 +189,7 @@ export class Responses {
   async drain(limitMs: number): Promise<void> {
     this.#draining = true;
     const ended = Promise.all([...this.#runs.values()].map(({ run }) => run.done));
-    await Promise.race([ended, new Promise<void>((resolve) => void this.#parts.clock.after(limitMs, resolve))]);
+    await within(this.#parts.clock, limitMs, ended);
     for (const { run } of [...this.#runs.values()]) {
       run.fail(new CoreError("interrupted", "The service stopped before the answer was complete; send it again."));
     }
@@ -197,21 +198,33 @@ export class Responses {
     this.#retention.close();
   }
 
-  #refuseWhenFull(): void {
-    if (this.#draining) {
-      throw new CoreError("draining", "The service is stopping and takes no new requests.", { retryAfterMs: 5_000 });
-    }
-    if (!this.#parts.log.hasRoom) {
-      throw new CoreError("overloaded", "The memory for event streams is full; try again when answers have ended.", {
-        retryAfterMs: 1_000,
-      });
-    }
+  #refuseWhenDraining(): void {
+    if (!this.#draining) return;
+    throw new CoreError("draining", "The service is stopping and takes no new requests.", { retryAfterMs: 5_000 });
   }
 
-  #resolveModel(request: ResponseRequest, principal: Principal): ResolvedModel {
-    const resolved = resolveFor(this.#parts.catalog, request.model, principal);
+  /** Everything that may have to wait for a store or a backend, before anything is begun. */
+  async #prepare(request: ResponseRequest, principal: Principal): Promise<Prepared> {
+    const { catalog } = this.#parts;
+    await catalog.ready;
+    const resolved = resolveFor(catalog, request.model, principal);
     requireAvailable(resolved.model);
-    return resolved;
+    const unrolled = await this.#unrollChain(request, principal);
+    const settled = settleRequest(unrolled, resolved.model);
+    requireCapabilities(resolved.model, settled.request, usableModels(catalog, principal));
+    if (request.supersedes !== undefined) await this.#requireOwn(request.supersedes, principal);
+    const { previousResponseId: previous } = request;
+    return {
+      resolved,
+      ...settled,
+      ...(previous === undefined ? {} : { previousResponseId: `resp_${uniquePart(previous)}` }),
+    };
+  }
+
+  async #requireOwn(id: string, principal: Principal): Promise<void> {
+    const record = await this.#parts.store.get(`resp_${uniquePart(id)}`);
+    if (record?.owner === principal.id) return;
+    throw new CoreError("not-found", `There is no response '${id}' of yours.`, { param: "supersedes" });
   }
 
   async #unrollChain(request: ResponseRequest, principal: Principal): Promise<ResponseRequest> {
@@ -224,13 +237,38 @@ export class Responses {
     return unroll(request, earlier);
   }
 
-  #firstResponse(
-    id: string,
-    request: ResponseRequest,
-    { model }: ResolvedModel,
-    principal: Principal,
-    door: DoorKind,
-  ): Response {
+  /** From the checks to the queue nothing waits, so that what was checked still holds when it is queued. */
+  #admit(x: string, prepared: Prepared, caller: Caller, door: DoorKind, lease: Lease): Run {
+    const { scheduler, clock, observer, log } = this.#parts;
+    const { request, resolved } = prepared;
+    const response = this.#firstResponse(`resp_${x}`, prepared, caller.principal, door);
+    this.#refuseWhenDraining();
+    refusePastDeadline(response.deadlineMs, clock.now());
+    const [route] = resolved.routes;
+    if (route === undefined) throw new CoreError("internal", `'${resolved.model.id}' has no runtime.`);
+    const place = { ...laneOf(route), fairnessKey: caller.fairnessKey, priority: response.priority };
+    scheduler.requireRoom(place);
+    const bytes = estimateRequestBytes(request);
+    if (!log.hasRoom || !this.#retention.makeRoom(bytes)) {
+      throw new CoreError("overloaded", "The memory for responses is full; try again when some have ended.", {
+        retryAfterMs: 1_000,
+      });
+    }
+    this.#retention.hold(response.id, bytes);
+    const { principal, fairnessKey } = caller;
+    const run = this.#makeRun(x, { request, owner: principal.id, fairnessKey, epoch: lease.epoch, response }, lease);
+    observer.responseCreated?.(response);
+    const withdraw = scheduler.submit({
+      ...place,
+      run: () => run.execute(route),
+      onPosition: (position) => run.announce({ kind: "queued", position }),
+    });
+    this.#detach(run.done.then(withdraw));
+    return run;
+  }
+
+  #firstResponse(id: string, prepared: Prepared, principal: Principal, door: DoorKind): Response {
+    const { request, resolved, previousResponseId } = prepared;
     const { clock, limits } = this.#parts;
     const createdAt = clock.now();
     const deadlineMs =
@@ -238,87 +276,60 @@ export class Responses {
     return {
       id,
       status: "queued",
-      model: model.id,
+      model: resolved.model.id,
       door,
       output: [],
       finishes: [],
       timings: {},
       attempt: 1,
-      ...(request.previousResponseId === undefined
-        ? {}
-        : { previousResponseId: `resp_${uniquePart(request.previousResponseId)}` }),
       priority: Math.min(request.priority, principal.topPriority ?? request.priority),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
       createdAt,
       metadata: request.metadata,
+      ...(previousResponseId === undefined ? {} : { previousResponseId }),
     };
   }
 
-  #makeRun(
-    x: string,
-    record: ResponseRecord,
-    lease: { readonly epoch: number; readonly lost: AbortSignal; release(): Promise<void> },
-  ): Run {
-    const { log, clock, observer, store } = this.#parts;
+  #makeRun(x: string, record: ResponseRecord, lease: Lease): Run {
+    const { log, clock, observer, store, limits } = this.#parts;
+    const { request, response } = record;
+    const put = (changed: Response): void => this.#detach(store.put({ ...record, response: changed }));
     const run = new Run({
       x,
-      request: record.request,
-      response: record.response,
+      request,
+      response,
       lease,
       log,
       clock,
       observer,
-      onStart: (response) => void store.put({ ...record, response }),
-      onEnd: (response) => {
-        const ended = this.#runs.get(response.id);
-        this.#runs.delete(response.id);
-        ended?.owner.close();
-        this.#retention.keep(response.id, record.request.store);
-        void store.put({ ...record, response });
-        void lease.release();
+      onStart: put,
+      onEnd: (ended) => {
+        this.#runs.get(ended.id)?.owner.close();
+        this.#runs.delete(ended.id);
+        this.#retention.keep(ended.id, request.store, estimateOutputBytes(ended.output));
+        put(ended);
+        this.#detach(lease.release());
       },
     });
-    return run;
-  }
-
-  #enqueue(run: Run, record: ResponseRecord, resolved: ResolvedModel): void {
-    const { scheduler, observer, clock, limits, log } = this.#parts;
-    const { id } = record.response;
-    const [route] = resolved.routes;
-    if (route === undefined) throw new CoreError("internal", `'${resolved.model.id}' has no runtime.`);
+    const { id } = response;
     const owner = new OwnerWatch({
       run,
-      policy: record.request.onDisconnect,
+      policy: request.onDisconnect,
       clock,
       windowMs: limits.resumeWindowMs,
       log,
       id,
     });
     this.#runs.set(id, { run, owner });
-    const withdraw = scheduler.submit({
-      lane: `${route.backend.id}/${route.model.name}`,
-      capacity: () => route.backend.models().find((model) => model.name === route.model.name)?.limits.parallel ?? 1,
-      fairnessKey: record.fairnessKey,
-      priority: record.response.priority,
-      run: () => run.execute(route),
-      onPosition: (position) => run.announce({ kind: "queued", position }),
-    });
-    void run.done.then(withdraw);
-    observer.responseCreated?.(record.response);
+    put(response);
+    return run;
   }
 
-  /** What the full queue refused leaves nothing behind. */
-  async #refuseAccepted(id: string, lease: { release(): Promise<void> }): Promise<void> {
-    this.#runs.delete(id);
-    this.#parts.log.drop(id);
-    await lease.release();
-  }
-
-  #owned(id: string, run: Run, { model }: ResolvedModel, withoutEffect: readonly string[]): OwnedResponse {
+  #owned(id: string, run: Run, { resolved, withoutEffect }: Prepared): OwnedResponse {
     const { log } = this.#parts;
     return {
       id,
-      model,
+      model: resolved.model,
       withoutEffect,
       done: run.done,
       read: () => log.read(id, { after: 0, visibility: "live" }),
@@ -332,8 +343,12 @@ export class Responses {
   }
 
   async #forget(id: string): Promise<void> {
-    this.#retention.forget(id);
+    this.#retention.release(id);
     this.#parts.log.drop(id);
     await this.#parts.store.delete(id);
+  }
+
+  #detach(promise: Promise<unknown>): void {
+    detach(promise, this.#parts.observer.fault);
   }
 }

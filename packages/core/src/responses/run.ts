@@ -8,6 +8,7 @@ import type { Observer } from "../ports/observer.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
 import type { ResponseRequest } from "../request/request.ts";
 import { Assembler } from "./assemble.ts";
+import { watchDeadline } from "./deadline.ts";
 import { ResponseFold } from "./fold.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Response } from "./response.ts";
@@ -49,7 +50,10 @@ export class Run {
     });
     log.open(response.id, lease.epoch);
     lease.lost.addEventListener("abort", () => this.cancel("lease-lost"), { once: true });
-    this.#clearDeadline = this.#watchDeadline(clock);
+    this.#clearDeadline = watchDeadline(clock, response.deadlineMs, () => {
+      const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
+      this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
+    });
     this.#append([{ type: "response.created", atMs: 0, response }]);
   }
 
@@ -100,15 +104,6 @@ export class Run {
     if (this.#ended) return;
     this.#abort.abort(error);
     this.#end(error);
-  }
-
-  #watchDeadline(clock: Clock): () => void {
-    const { deadlineMs } = this.#options.response;
-    if (deadlineMs === undefined) return () => {};
-    return clock.after(Math.max(0, deadlineMs - clock.now()), () => {
-      const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
-      this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
-    });
   }
 
   #push(events: readonly BackendEvent[]): void {

@@ -12,18 +12,20 @@ export interface Waiting<T> {
 }
 
 /**
- * Index of the job to start: the highest priority (raised by one for each `ageingMs` waited), then the key that has had
- * the fewest starts, then the one that came first. A list that is never empty is expected.
+ * Index of the job to start: the highest priority, then the key that has had the fewest starts, then the one that came
+ * first. Waiting raises a priority by one for each `ageingMs`, but never above the highest one that waits: nothing
+ * starves, and jobs of one priority stay fair however long the queue is. A list that is never empty is expected.
  */
 export function pickNext<T>(
   waiting: readonly Waiting<T>[],
   served: ReadonlyMap<string, number>,
   nowMs: number,
 ): number {
+  const highest = Math.max(...waiting.map(({ priority }) => priority));
   let best = 0;
   let bestRank: readonly number[] | undefined;
   for (const [index, { arrival, enqueuedAt, fairnessKey, priority }] of waiting.entries()) {
-    const aged = priority + Math.floor((nowMs - enqueuedAt) / ageingMs);
+    const aged = Math.min(highest, priority + Math.floor((nowMs - enqueuedAt) / ageingMs));
     const rank = [-aged, served.get(fairnessKey) ?? 0, arrival];
     if (bestRank === undefined || isLess(rank, bestRank)) {
       best = index;

@@ -78,6 +78,23 @@ describe("scheduler", () => {
     expect(started.at(-1)).toBe("low");
   });
 
+  it("stays fair between keys of one priority, however long the queue is", async () => {
+    const { submit, started, end, clock } = setUp(1);
+    for (let index = 0; index < 20; index += 1) submit(`ann${index}`);
+    clock.advance(5 * ageingMs);
+    for (let index = 0; index < 2; index += 1) submit(`bob${index}`, { fairnessKey: "bob" });
+    for (let index = 0; index < 5; index += 1) await end(started.at(-1) ?? "");
+    expect(started.slice(1, 5).filter((name) => name.startsWith("bob"))).toHaveLength(2);
+  });
+
+  it("a full queue refuses nothing that would start at once", () => {
+    const { submit, started } = setUp(1, { queued: 0, queuedPerKey: 0 });
+    submit("a");
+    expect(() => submit("b")).toThrow(expect.objectContaining({ code: "overloaded" }));
+    submit("c", { lane: "other" });
+    expect(started).toEqual(["a", "c"]);
+  });
+
   it("refuses past the bound, in total and for one key, and has room again after a withdrawal", () => {
     const { submit, scheduler } = setUp(1, { queued: 3, queuedPerKey: 2 });
     submit("running");

@@ -25,6 +25,8 @@ export interface SchedulerLimits {
 
 interface Lane {
   running: number;
+  /** Running jobs of each key. */
+  readonly runningByKey: Map<string, number>;
   readonly waiting: Waiting<Job>[];
   /** Starts that each key has had, for fairness; only keys that wait or run are kept. */
   readonly served: Map<string, number>;
@@ -53,7 +55,7 @@ export class Scheduler {
    * @throws CoreError overloaded when the queue is full.
    */
   submit(job: Job): () => boolean {
-    this.#refuseWhenFull(job);
+    this.requireRoom(job);
     const lane = this.#lane(job.lane);
     const waiting: Waiting<Job> = {
       job,
@@ -86,8 +88,14 @@ export class Scheduler {
     if (lane !== undefined) this.#dispatch(laneName, lane);
   }
 
-  #refuseWhenFull(job: Job): void {
+  /**
+   * What `submit` would refuse. A job that would start at once needs no place in the queue.
+   * @throws CoreError overloaded
+   */
+  requireRoom(job: Pick<Job, "lane" | "capacity" | "fairnessKey">): void {
     const { queued, queuedPerKey } = this.#limits;
+    const lane = this.#lanes.get(job.lane);
+    if (lane === undefined || (lane.waiting.length === 0 && lane.running < capacityOf(job))) return;
     if (this.#queued >= queued) {
       throw new CoreError("overloaded", `${queued} requests wait already; try again soon.`, {
         limit: queued,
@@ -105,7 +113,7 @@ export class Scheduler {
   #lane(name: string): Lane {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = { running: 0, waiting: [], served: new Map() };
+      lane = { running: 0, runningByKey: new Map(), waiting: [], served: new Map() };
       this.#lanes.set(name, lane);
     }
     return lane;
@@ -121,8 +129,8 @@ export class Scheduler {
 
   #dispatch(name: string, lane: Lane): void {
     while (lane.waiting.length > 0) {
-      const capacity = Math.max(1, lane.waiting[0]?.job.capacity() ?? 1);
-      if (lane.running >= capacity) break;
+      const [first] = lane.waiting;
+      if (first === undefined || lane.running >= capacityOf(first.job)) break;
       const index = pickNext(lane.waiting, lane.served, this.#clock.now());
       const [next] = lane.waiting.splice(index, 1);
       if (next === undefined) break;
@@ -135,10 +143,12 @@ export class Scheduler {
   #start(name: string, lane: Lane, { job }: Waiting<Job>): void {
     this.#count(job.fairnessKey, -1);
     lane.running += 1;
-    lane.served.set(job.fairnessKey, (lane.served.get(job.fairnessKey) ?? 0) + 1);
+    add(lane.served, job.fairnessKey, 1);
+    add(lane.runningByKey, job.fairnessKey, 1);
     const free = (): void => {
       lane.running -= 1;
-      if (lane.waiting.length === 0) lane.served.clear();
+      add(lane.runningByKey, job.fairnessKey, -1);
+      this.#forgetKey(lane, job.fairnessKey);
       this.#dispatch(name, lane);
     };
     job.run().then(free, free);
@@ -150,19 +160,34 @@ export class Scheduler {
     if (lane === undefined || index < 0) return false;
     lane.waiting.splice(index, 1);
     this.#count(waiting.fairnessKey, -1);
+    this.#forgetKey(lane, waiting.fairnessKey);
     this.#dispatch(waiting.job.lane, lane);
     return true;
   }
 
+  #forgetKey(lane: Lane, key: string): void {
+    if (lane.runningByKey.has(key) || lane.waiting.some(({ fairnessKey }) => fairnessKey === key)) return;
+    lane.served.delete(key);
+  }
+
   #count(key: string, change: 1 | -1): void {
     this.#queued += change;
-    const count = (this.#queuedByKey.get(key) ?? 0) + change;
-    if (count === 0) this.#queuedByKey.delete(key);
-    else this.#queuedByKey.set(key, count);
+    add(this.#queuedByKey, key, change);
   }
 
   /** Order of arrival stands for the place; fairness and priority may serve it sooner. */
   #tellPositions(lane: Lane): void {
     for (const [index, { job }] of lane.waiting.entries()) job.onPosition?.(index + 1);
   }
+}
+
+function capacityOf(job: Pick<Job, "capacity">): number {
+  return Math.max(1, job.capacity());
+}
+
+/** Counts for a key; keys at 0 are not kept. */
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }

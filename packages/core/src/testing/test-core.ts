@@ -35,6 +35,7 @@ export function createTestCore(options: TestCoreOptions): Core {
     defaultDeadlineMs: 0,
     textRetentionMs: 60_000,
     storedRetentionMs: 3_600_000,
+    recordBytesTotal: 268_435_456,
     bytesPerResponse: 8_388_608,
     bytesTotal: 268_435_456,
     ...options.limits,

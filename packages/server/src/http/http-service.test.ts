@@ -49,6 +49,12 @@ async function start(
 beforeEach(() => start());
 afterEach(() => service.close());
 
+/** Runs until it is aborted. */
+const waiting: ScriptedBackend["answer"] = async function* (_request, signal) {
+  yield [{ type: "accepted" }];
+  await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+};
+
 interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage["headers"];
@@ -181,12 +187,80 @@ describe("http service", () => {
     expect((await send(post, hello)).status).toBe(200);
   }, 60_000);
 
+  it("hears a client that goes away with requests behind one another on its connection", async () => {
+    backend.answer = waiting;
+    const body = JSON.stringify({ model: "m", input: "Hi", on_disconnect: "cancel" });
+    const bytes = `POST /lmsp/v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const socket = connect(service.port, "127.0.0.1", () => socket.write(bytes.repeat(3)));
+    socket.on("error", () => {});
+    await expect.poll(() => core.responses.active).toBe(3);
+    socket.destroy();
+    await expect.poll(() => core.responses.active).toBe(0);
+    expect(backend.running).toBe(0);
+  });
+
+  it("closes the connection of a client that takes nothing of its stream", async () => {
+    await service.close();
+    await start({ idleTimeoutMs: 300, requestBytes: 10_000 });
+    backend.answer = textAnswer(Array.from({ length: 3_000 }, () => "x".repeat(2_000)));
+    const body = JSON.stringify({ model: "m", input: "Hi", stream: true });
+    const socket = connect(service.port, "127.0.0.1", () => {
+      socket.pause();
+      socket.write(
+        `POST /lmsp/v1/responses HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+    });
+    socket.on("error", () => {});
+    await expect.poll(() => backend.requests.length).toBe(1);
+    await expect.poll(() => service.connections(), { timeout: 5_000 }).toBe(0);
+    socket.destroy();
+  });
+
+  it("lets a stream that is under way leave whole when it closes", async () => {
+    let open: () => void = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    backend.answer = async function* () {
+      yield [{ type: "accepted" }, { type: "text", candidate: 0, delta: "before " }];
+      await gate;
+      yield [
+        { type: "text", candidate: 0, delta: "after" },
+        { type: "finish", candidate: 0, finishReason: "stop" },
+      ];
+    };
+    const answer = send({ ...post, headers: { ...post.headers, accept: "text/event-stream" } }, hello);
+    await expect.poll(() => backend.running).toBe(1);
+    const closed = core.close(5_000).then(() => service.close());
+    open();
+    expect((await answer).text).toContain("event: response.completed");
+    await closed;
+  });
+
+  it("answers HEAD as GET without the body", async () => {
+    for (const path of ["/healthz", "/readyz", "/lmsp/v1/models"]) {
+      expect(await send({ method: "HEAD", path })).toMatchObject({ status: 200, text: "" });
+    }
+  });
+
+  it.each<[string, RequestOptions, number]>([
+    ["the absolute form of an address", { path: "http://127.0.0.1/lmsp/v1/models" }, 200],
+    ["a media type that is none", { ...post, headers: { "content-type": ";;;" } }, 415],
+    ["an address that can't be decoded, from a foreign host", { path: "/%zz", headers: { host: "evil.example" } }, 403],
+  ])("takes %s for what it is", async (_name, options, status) => {
+    expect((await send(options, options.method === "POST" ? hello : undefined)).status).toBe(status);
+  });
+
+  it("tells nothing of a body that is no JSON to the log", async () => {
+    await send(post, '{"model": my PIN is 1234}');
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.cause).toBeUndefined();
+    expect(problems[0]?.detail).not.toContain("PIN");
+  });
+
   it("hears a client that goes away: streaming, waiting for the whole, queued", async () => {
     backend.setModels([scriptedModel("m", { limits: { parallel: 2 } })]);
-    backend.answer = async function* (_request, signal) {
-      yield [{ type: "accepted" }];
-      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    };
+    backend.answer = waiting;
     const begin = (body: object) => {
       const sent = httpRequest({ host: "127.0.0.1", port: service.port, ...post });
       sent.on("error", () => {});

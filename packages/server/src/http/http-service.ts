@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Core, CoreError, randomIds, toCoreError } from "@plenum/core";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { answerProblem, dispatch } from "../doors/shared/dispatch.ts";
@@ -34,6 +35,8 @@ export interface HttpServiceOptions extends HostRules {
 export class HttpService {
   readonly #options: HttpServiceOptions;
   readonly #app: FastifyInstance;
+  /** Requests that are being answered. */
+  readonly #answering = new Set<Promise<void>>();
 
   constructor(options: HttpServiceOptions) {
     this.#options = options;
@@ -41,15 +44,21 @@ export class HttpService {
       bodyLimit: options.requestBytes,
       keepAliveTimeout: options.idleTimeoutMs,
       requestTimeout: options.idleTimeoutMs,
-      forceCloseConnections: true,
-      exposeHeadRoutes: false,
+      forceCloseConnections: "idle",
       http: {
-        headersTimeout: options.headerTimeoutMs,
+        headersTimeout: shorter(options.headerTimeoutMs, options.idleTimeoutMs),
+        requestTimeout: options.idleTimeoutMs,
+        // Finds peers that are gone without a word.
+        keepAlive: true,
+        keepAliveInitialDelay: 60_000,
         // Node looks only every 30 s by itself, whatever the timeouts.
         connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headerTimeoutMs / 4)),
       },
       routerOptions: { maxParamLength: 4096 },
-      frameworkErrors: (_error, request, reply) => this.#answer(request, reply),
+      frameworkErrors: (_error, request, reply) => {
+        this.#admit(request, reply);
+        if (!reply.sent) this.#answer(request, reply);
+      },
     });
     this.#app.removeAllContentTypeParsers();
     this.#app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
@@ -78,8 +87,17 @@ export class HttpService {
     });
   }
 
+  /** Takes no more connections, lets answers that are under way leave, then closes what is left. */
   async close(): Promise<void> {
-    await this.#app.close();
+    const closed = this.#app.close();
+    await Promise.race([Promise.allSettled([...this.#answering]), sleep(closeLimitMs, undefined, { ref: false })]);
+    const { server } = this.#app;
+    // A connection that falls idle after `close` would stay for its keep-alive time.
+    const sweep = setInterval(() => server.closeIdleConnections(), 20);
+    const force = setTimeout(() => server.closeAllConnections(), closeLimitMs);
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(force);
   }
 
   /** Before the body is read: foreign hosts and origins are refused, preflights answered. */
@@ -108,23 +126,24 @@ export class HttpService {
     const doorRequest = this.#doorRequest(request);
     reply.hijack();
     const { core, onProblem, onAnswered } = this.#options;
-    reply.raw.once("close", () => onAnswered(doorRequest, reply.raw.statusCode));
-    void dispatch(this.#doorOf(doorRequest.path), { core, onProblem }, doorRequest, responder);
+    const answering = dispatch(this.#doorOf(doorRequest.path), { core, onProblem }, doorRequest, responder)
+      .catch((error: unknown) => {
+        onProblem(toCoreError(error), doorRequest);
+        reply.raw.destroy();
+      })
+      .finally(() => {
+        this.#answering.delete(answering);
+        onAnswered(doorRequest, reply.raw.statusCode);
+      });
+    this.#answering.add(answering);
     return reply;
   }
 
   /** The body could not be read. */
   #refuseBody(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const { requestBytes } = this.#options;
-    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-    const problem =
-      code === "FST_ERR_CTP_BODY_TOO_LARGE"
-        ? new CoreError("request-too-large", `The body may have ${requestBytes} bytes; send less.`, {
-            limit: requestBytes,
-          })
-        : new CoreError("invalid-request", "The body could not be read.", {}, { cause: error });
     reply.hijack();
-    this.#answerProblem(problem, request, this.#responderFor(request, reply));
+    this.#answerProblem(bodyProblem(error, requestBytes), request, this.#responderFor(request, reply));
   }
 
   #answerProblem(error: CoreError, request: FastifyRequest, responder: HttpResponder): void {
@@ -139,7 +158,8 @@ export class HttpService {
     const { origin, host } = request.headers;
     const isAllowed = origin !== undefined && isAllowedOrigin(origin, host, this.#options);
     const baseHeaders: ResponseHeaders = { "x-request-id": requestIdOf(request), ...corsHeaders(origin, isAllowed) };
-    const responder = new HttpResponder(reply.raw, baseHeaders);
+    const stallTimeoutMs = this.#options.idleTimeoutMs;
+    const responder = new HttpResponder({ raw: reply.raw, socket: request.raw.socket, baseHeaders, stallTimeoutMs });
     responders.set(request, responder);
     return responder;
   }
@@ -153,7 +173,8 @@ export class HttpService {
 
   #doorRequest(request: FastifyRequest): DoorRequest {
     const { headers, method, raw } = request;
-    const target = raw.url ?? "/";
+    // The absolute form is as good as the path alone (RFC 9112 §3.2.2).
+    const target = (raw.url ?? "/").replace(/^https?:\/\/[^/?]*(?=[/?]|$)/i, "") || "/";
     const queryStart = target.indexOf("?");
     const path = queryStart < 0 ? target : target.slice(0, queryStart);
     return {
@@ -166,6 +187,30 @@ export class HttpService {
       requestId: requestIdOf(request),
       origin: this.#options.publicUrl ?? `http://${headers.host ?? "127.0.0.1"}`,
     };
+  }
+}
+
+/** Milliseconds that answers get to leave when the service closes. */
+const closeLimitMs = 5_000;
+
+/** The shorter of two times of which 0 means for ever. */
+function shorter(a: number, b: number): number {
+  if (a === 0 || b === 0) return Math.max(a, b);
+  return Math.min(a, b);
+}
+
+function bodyProblem(error: unknown, requestBytes: number): CoreError {
+  switch (typeof error === "object" && error !== null && "code" in error ? error.code : undefined) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return new CoreError("request-too-large", `The body may have ${requestBytes} bytes; send less.`, {
+        limit: requestBytes,
+      });
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new CoreError("unsupported-media-type", "The content-type can't be read; send application/json.", {
+        param: "content-type",
+      });
+    default:
+      return new CoreError("invalid-request", "The body could not be read.", {}, { cause: error });
   }
 }
 

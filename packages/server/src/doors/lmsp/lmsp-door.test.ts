@@ -254,6 +254,43 @@ describe("lmsp door", () => {
     expect((await json(core, "GET", "/lmsp/v1/models", { "if-none-match": etag })).status).toBe(200);
   });
 
+  it("tells a token only of the models that it may use", async () => {
+    const backend = new ScriptedBackend("scripted", [scriptedModel("mine"), scriptedModel("secret")]);
+    const token = { principal: "ann", sha256: testSha256("t"), scopes: ["read" as const], models: ["mine"] };
+    const core = createTestCore({ backends: [backend], tokens: [token] });
+    const headers = { authorization: "Bearer t" };
+    for (const id of ["secret", "nope"]) {
+      const answer = await json(core, "GET", `/lmsp/v1/models/${id}`, headers);
+      expect(answer.status).toBe(404);
+      expect(JSON.stringify(answer.body).replace(`'${id}'`, "").replace(`"model":"${id}"`, "")).not.toContain("secret");
+    }
+    expect((await json(core, "GET", "/lmsp/v1/models", headers)).body.data).toHaveLength(1);
+  });
+
+  it("a reconnecting browser's Last-Event-ID wins over the address that it comes back to", async () => {
+    const { core } = setUp();
+    const made = await callDoor(door, core, post({}));
+    const path = `/lmsp/v1/responses/${made.headers["x-lmsp-response-id"]}/events?after=2`;
+    const again = await callDoor(door, core, { method: "GET", path, headers: { "last-event-id": "4" } });
+    expect(eventsOf(again.text)[0]?.id).toBe("5");
+  });
+
+  it("a renderer's fault ends its own stream and nothing else", async () => {
+    const { core, backend } = setUp();
+    backend.answer = function* () {
+      yield [{ type: "accepted" }, { type: "text", candidate: 0, delta: "x" }];
+      // A value that no JSON has: the renderer throws on it.
+      yield [
+        { type: "text", candidate: 0, delta: "y", logprobs: [{ token: 1n as never, logprob: 0, bytes: [], top: [] }] },
+      ];
+      yield [{ type: "finish", candidate: 0, finishReason: "stop" }];
+    };
+    const answer = await callDoor(door, core, post({ stream: true }));
+    expect(answer.hasEnded).toBe(true);
+    backend.answer = textAnswer(["fine"]);
+    expect((await callDoor(door, core, post({}))).status).toBe(200);
+  });
+
   it("describes the service to everyone, without model names", async () => {
     const { core } = setUp({ tokens: [{ principal: "ann", sha256: testSha256("secret"), scopes: ["read"] }] });
     const { status, body } = await json(core, "GET", "/.well-known/lmsp");
@@ -307,6 +344,17 @@ describe("lmsp door", () => {
       "sampling.temperature",
     ],
     ["a deadline in words", post({ deadline: "soon" }), 400, "invalid-request", "deadline"],
+    ["a timeout beyond every timer", post({ timeout_ms: 9e15, stream: true }), 400, "invalid-request", "timeout_ms"],
+    ["a deadline that has passed", post({ deadline: "2020-01-01T00:00:00Z" }), 504, "deadline-exceeded", undefined],
+    ["a list of wrong items", post({ input: Array(1000).fill(1) }), 400, "invalid-request", "input[0]"],
+    ["a wrong member of a mapping", post({ metadata: { a: "x", b: 1 } }), 400, "invalid-request", "metadata.b"],
+    [
+      "a body that is nested too deep",
+      { ...post({}), body: `{"input":${"[".repeat(300)}${"]".repeat(300)}}` },
+      400,
+      "invalid-request",
+      undefined,
+    ],
     ["background", post({ background: true }), 400, "invalid-request", "background"],
     ["invalid JSON", { ...post({}), body: '{"model":' }, 400, "invalid-json", undefined],
     ["no body", { ...post({}), body: "" }, 400, "invalid-json", undefined],

@@ -1,10 +1,11 @@
 import {
   CoreError,
   type DoorKind,
-  mayUseModel,
+  findUsable,
   type OwnedResponse,
   type ResponseQuery,
   type ResponseStatus,
+  usableModels,
 } from "@plenum/core";
 import { z } from "zod";
 import { compact } from "../shared/compact.ts";
@@ -30,7 +31,13 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
   };
   return [
     { name: "service", method: "GET", path: "/.well-known/lmsp", scope: null, handle: describe },
-    { name: "models.list", method: "GET", path: `${root}/models`, scope: "read", handle: listModels },
+    {
+      name: "models.list",
+      method: "GET",
+      path: `${root}/models`,
+      scope: "read",
+      handle: (call) => listModels(call, facts.instance),
+    },
     { name: "models.get", method: "GET", path: `${root}/models/*`, scope: "read", handle: getModel },
     { name: "responses.create", method: "POST", path: `${root}/responses`, scope: "infer", handle: createResponse },
     { name: "responses.list", method: "GET", path: `${root}/responses`, scope: "read", handle: listResponses },
@@ -47,24 +54,21 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
   ];
 }
 
-function listModels(call: Call): void {
+function listModels(call: Call, instance: string): void {
   const { core, caller, request, responder } = call;
-  const etag = `"${core.catalog.version.toString(36)}-${caller.principal.id}"`;
+  // Versions count from anew in each process, and tokens see different models.
+  const etag = `"${instance}-${core.catalog.version.toString(36)}-${encodeURIComponent(caller.principal.id)}"`;
   if (request.headers["if-none-match"] === etag) {
     responder.start(304, { etag });
     responder.end();
     return;
   }
-  const models = core.catalog.list().filter(({ id }) => mayUseModel(caller.principal, id));
+  const models = usableModels(core.catalog, caller.principal);
   answerJson(call, 200, { data: models.map(toWireModel), next_cursor: null }, { etag });
 }
 
 function getModel(call: Call): void {
-  const { model } = call.core.catalog.resolve(call.rest);
-  if (!mayUseModel(call.caller.principal, model.id)) {
-    throw new CoreError("model-not-found", `There is no model '${call.rest}'.`, { model: call.rest });
-  }
-  answerJson(call, 200, toWireModel(model));
+  answerJson(call, 200, toWireModel(findUsable(call.core.catalog, call.rest, call.caller.principal)));
 }
 
 async function createResponse(call: Call): Promise<void> {
@@ -151,16 +155,16 @@ async function readEvents(call: Call): Promise<void> {
     responder,
     clock: core.clock,
     headersAfterMs: 0,
-    refuse: (error) => {
-      throw error;
-    },
+    // Its headers have left: a problem is told in the stream.
+    refuse: () => {},
   });
 }
 
-/** Sequence after which reading starts: `?after=N`, else `Last-Event-ID`, else the beginning. */
+/** Sequence after which reading starts: `Last-Event-ID`, which a browser adds when it comes back, else `?after=N`. */
 function placeOf({ request }: Call): number {
-  const isQuery = request.query.has("after");
-  const text = (isQuery ? request.query.get("after") : request.headers["last-event-id"]) ?? "";
+  const sent = request.headers["last-event-id"] ?? "";
+  const isQuery = sent === "";
+  const text = isQuery ? (request.query.get("after") ?? "") : sent;
   if (text === "") return 0;
   if (!/^\d{1,15}$/.test(text)) {
     throw new CoreError(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { durationForm } from "../../config/durations.ts";
+import { list, mapping } from "../shared/bounded.ts";
 
 /** What clients may send (LMSP §5). Null is the same as absent. */
 
@@ -27,7 +28,7 @@ function items(object: ObjectOf) {
   const message = object({
     type: z.literal("message"),
     role,
-    content: z.union([z.string(), z.array(part)], "must be a text or a list of parts"),
+    content: z.union([z.string(), list(part)], "must be a text or a list of parts"),
   });
   const functionCall = object({
     type: z.literal("function_call"),
@@ -47,7 +48,7 @@ function items(object: ObjectOf) {
 
 function input(object: ObjectOf) {
   const completion = object({ prompt: z.string(), suffix: z.string().nullish(), raw: z.boolean().nullish() });
-  return z.union([z.string(), z.array(items(object)), completion], "must be a text, a list of items, or a completion");
+  return z.union([z.string(), list(items(object)), completion], "must be a text, a list of items, or a completion");
 }
 
 function sampling(object: ObjectOf) {
@@ -59,12 +60,12 @@ function sampling(object: ObjectOf) {
     min_p: number,
     typical_p: number,
     seed: number,
-    stop: z.union([z.string(), z.array(z.string())]).nullish(),
+    stop: z.union([z.string(), list(z.string())]).nullish(),
     presence_penalty: number,
     frequency_penalty: number,
     repeat_penalty: number,
     repeat_last_n: number,
-    logit_bias: z.record(z.string(), z.number()).nullish(),
+    logit_bias: mapping(z.number()).nullish(),
     logprobs: number,
   });
 }
@@ -98,7 +99,7 @@ function makeResponseSchema(object: ObjectOf) {
     model: z.string().min(1),
     input: input(object),
     instructions: z.string().nullish(),
-    tools: z.array(tool(object)).nullish(),
+    tools: list(tool(object)).nullish(),
     tool_choice: z.union([z.enum(["auto", "none", "required"]), object({ name: z.string() })]).nullish(),
     parallel_tool_calls: z.boolean().nullish(),
     output: output(object).nullish(),
@@ -110,16 +111,16 @@ function makeResponseSchema(object: ObjectOf) {
     keep_alive: z
       .union([z.int().min(-1), z.string().regex(durationForm)], 'must be milliseconds, -1, or a duration such as "30m"')
       .nullish(),
-    metadata: z.record(z.string(), z.string()).nullish(),
+    metadata: mapping(z.string()).nullish(),
     store: z.boolean().nullish(),
     stream: z.boolean().nullish(),
     priority: z.number().nullish(),
     deadline: z.iso.datetime({ offset: true }).nullish(),
-    timeout_ms: z.int().min(1).nullish(),
+    timeout_ms: z.int().min(1).max(2_147_483_647).nullish(),
     supersedes: z.string().nullish(),
     on_disconnect: z.enum(["cancel", "continue"]).nullish(),
     background: z.boolean().nullish(),
-    runtime_options: z.record(z.string(), z.record(z.string(), z.unknown())).nullish(),
+    runtime_options: mapping(z.record(z.string(), z.unknown())).nullish(),
   });
 }
 

@@ -1,6 +1,6 @@
 import { createTestCore, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 import { describe, expect, test } from "vitest";
-import { callDoor } from "../shared/testing/call-door.ts";
+import { beginCall, callDoor } from "../shared/testing/call-door.ts";
 import { createOllamaDoor } from "./index.ts";
 
 const base = scriptedModel("x").capabilities;
@@ -116,8 +116,18 @@ describe("bad input is refused in Ollama's format", () => {
 });
 
 test("a full queue answers in Ollama's words", async () => {
-  const backend = new ScriptedBackend("scripted", [scriptedModel("m")]);
+  const backend = new ScriptedBackend("scripted", [scriptedModel("m", { limits: { parallel: 1 } })]);
+  backend.answer = async function* (_request, signal) {
+    yield [{ type: "accepted" }];
+    await new Promise((_done, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
+  };
   const core = createTestCore({ backends: [backend], limits: { queued: 0 } });
+  const first = beginCall(createOllamaDoor({ version: "1.2.3" }), core, {
+    method: "POST",
+    path: "/api/chat",
+    body: chat({})[1],
+  });
+  await expect.poll(() => backend.running).toBe(1);
   const answer = await callDoor(createOllamaDoor({ version: "1.2.3" }), core, {
     method: "POST",
     path: "/api/chat",
@@ -128,4 +138,6 @@ test("a full queue answers in Ollama's words", async () => {
     "server busy, please try again.  maximum pending requests exceeded",
     "1",
   ]);
+  first.responder.close();
+  await first.done;
 });

@@ -1,3 +1,4 @@
+import { requestLimits } from "@plenum/core";
 import { OllamaRefusal } from "./refusal.ts";
 
 /** Units of a Go duration in milliseconds; the micro sign exists twice in Unicode. */
@@ -15,7 +16,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
 /**
  * Milliseconds of `keep_alive`: a number of seconds, or a Go duration such as `5m` or `1h30m`. Beyond Go, a text may be
  * a bare number of seconds, because clients send `"-1"`.
- * @returns -1 for every negative one (for ever), 0: not at all; undefined when absent.
+ * @returns -1 for every negative or very long one (for ever), 0: not at all; undefined when absent.
  * @throws OllamaRefusal
  */
 export function toKeepAliveMs(value: unknown): number | undefined {
@@ -26,7 +27,7 @@ export function toKeepAliveMs(value: unknown): number | undefined {
 }
 
 function settle(ms: number): number {
-  return ms < 0 || ms > Number.MAX_SAFE_INTEGER ? -1 : Math.round(ms);
+  return ms < 0 || ms > requestLimits.keepAliveMs ? -1 : Math.round(ms);
 }
 
 function durationMs(written: string): number {

@@ -1,4 +1,4 @@
-import { CoreError, mayUseModel, type Scope } from "@plenum/core";
+import { findUsable, type Scope, usableModels } from "@plenum/core";
 import type { Call, Operation } from "../shared/door.ts";
 import { answerJson } from "../shared/run-response.ts";
 import { jsonType, requireName, withoutEffectHeader } from "./answer.ts";
@@ -46,12 +46,12 @@ function tellVersion(): Answer {
 }
 
 function listTags({ core, caller }: Call): Answer {
-  const models = core.catalog.list().filter(({ id }) => mayUseModel(caller.principal, id));
+  const models = usableModels(core.catalog, caller.principal);
   return { type: jsonType, body: JSON.stringify({ models: models.map(toTag) }) };
 }
 
 function listProcesses({ core, caller }: Call): Answer {
-  const models = core.catalog.list().filter(({ id, state }) => state === "loaded" && mayUseModel(caller.principal, id));
+  const models = usableModels(core.catalog, caller.principal).filter(({ state }) => state === "loaded");
   return { type: jsonType, body: JSON.stringify({ models: models.map(toProcess) }) };
 }
 
@@ -59,9 +59,6 @@ function show(call: Call, version: string): void {
   const wire = call.json(showSchema);
   const name = requireName(nameOf(wire));
   const { core, caller } = call;
-  const { model } = core.catalog.resolve(catalogName(core.catalog, name));
-  if (!mayUseModel(caller.principal, model.id)) {
-    throw new CoreError("model-not-found", `There is no model '${name}'.`, { model: name });
-  }
+  const model = findUsable(core.catalog, catalogName(core.catalog, name), caller.principal);
   answerJson(call, 200, toShow(model, version), withoutEffectHeader(wire.verbose ? ["verbose"] : []));
 }

@@ -1,9 +1,10 @@
 import { z } from "zod";
+import { list } from "../shared/bounded.ts";
 
 /** What Ollama's clients may send. `null` means absent everywhere, as Go's decoder has it; unknown fields pass. */
 
 const text = z.string().nullish();
-const texts = z.array(z.string()).nullish();
+const texts = list(z.string()).nullish();
 const flag = z.boolean().nullish();
 /** Read by a function of its own, because several types are allowed or its errors have fixed words. */
 const anything = z.unknown().optional();
@@ -33,7 +34,7 @@ const messageSchema = z.object({
   content: text,
   thinking: text,
   images: texts,
-  tool_calls: z.array(toolCallSchema).nullish(),
+  tool_calls: list(toolCallSchema).nullish(),
   tool_name: text,
   /** Older spelling of `tool_name`. */
   name: text,
@@ -57,8 +58,8 @@ const toolChoiceSchema = z.union([
 
 export const chatSchema = z.object({
   ...common,
-  messages: z.array(messageSchema).nullish(),
-  tools: z.array(toolSchema).nullish(),
+  messages: list(messageSchema).nullish(),
+  tools: list(toolSchema).nullish(),
   tool_choice: toolChoiceSchema.nullish(),
 });
 
@@ -68,7 +69,7 @@ export const generateSchema = z.object({
   suffix: text,
   system: text,
   template: text,
-  context: z.array(z.number()).nullish(),
+  context: list(z.number()).nullish(),
   raw: flag,
   images: texts,
 });

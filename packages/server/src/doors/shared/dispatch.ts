@@ -56,6 +56,11 @@ function requireJson({ body, headers }: DoorRequest): void {
   throw new CoreError("unsupported-media-type", `Send application/json, not ${mediaType}.`, { param: "content-type" });
 }
 
+/** HEAD is GET without the body, which the listener leaves out (RFC 9110 §9.3.2). */
+function isHeadOf(operation: Operation, request: DoorRequest): boolean {
+  return request.method === "HEAD" && operation.method === "GET";
+}
+
 interface Match {
   readonly operation: Operation;
   readonly rest: string;
@@ -66,7 +71,7 @@ function findOperation(door: Door, request: DoorRequest): Match {
   for (const operation of door.operations) {
     const rest = matchPath(operation.path, request.path);
     if (rest === undefined) continue;
-    if (operation.method === request.method) return { operation, rest };
+    if (operation.method === request.method || isHeadOf(operation, request)) return { operation, rest };
     allowed.push(operation.method);
   }
   if (allowed.length > 0) {

@@ -1,5 +1,6 @@
 import { CoreError } from "@plenum/core";
 import type { ZodType, core as zodCore } from "zod";
+import { mostTelling } from "./issues.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -14,10 +15,36 @@ function parseJson(body: Uint8Array): unknown {
   } catch (cause) {
     throw new CoreError("invalid-json", "The body is not UTF-8.", {}, { cause });
   }
+  refuseDeep(body);
   try {
     return JSON.parse(text);
-  } catch (cause) {
-    throw new CoreError("invalid-json", `The body is not valid JSON: ${placeOf(cause, text)}.`, {}, { cause });
+  } catch (error) {
+    // Not as the cause: the parser quotes the body, which must not reach a log.
+    throw new CoreError("invalid-json", `The body is not valid JSON: ${placeOf(error, text)}.`);
+  }
+}
+
+/** Levels of lists and objects; what is deeper could exhaust the stack of whoever walks it. */
+const mostLevels = 256;
+
+/** @throws CoreError invalid-request */
+function refuseDeep(body: Uint8Array): void {
+  let level = 0;
+  let isText = false;
+  for (let at = 0; at < body.length; at += 1) {
+    const byte = body[at];
+    if (isText) {
+      if (byte === 0x5c) at += 1;
+      else if (byte === 0x22) isText = false;
+    } else if (byte === 0x22) isText = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      level += 1;
+      if (level > mostLevels) {
+        throw new CoreError("invalid-request", `The body is nested deeper than ${mostLevels} levels.`, {
+          limit: mostLevels,
+        });
+      }
+    } else if (byte === 0x7d || byte === 0x5d) level -= 1;
   }
 }
 
@@ -28,40 +55,12 @@ export function parseBody<T>(body: Uint8Array, schema: ZodType<T>): T {
   throw toInvalidRequest(result.error.issues);
 }
 
-/** The deepest issue of the first union branch that got furthest says most. */
+/** The problem of a value that a schema refused. */
 export function toInvalidRequest(issues: readonly zodCore.$ZodIssue[]): CoreError {
   const issue = mostTelling(issues, []);
   const param = pathText(issue.path);
   const detail = param === "" ? `The body is wrong: ${issue.message}.` : `'${param}' is wrong: ${issue.message}.`;
   return new CoreError("invalid-request", detail, param === "" ? {} : { param });
-}
-
-interface Issue {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
-
-function mostTelling(issues: readonly zodCore.$ZodIssue[], base: readonly PropertyKey[]): Issue {
-  const [first] = issues;
-  if (first === undefined) return { path: base, message: "not as expected" };
-  const path = [...base, ...first.path];
-  if (first.code !== "invalid_union" || first.errors.length === 0) return { path, message: sentenceOf(first.message) };
-  const branches = first.errors.map((branch) => mostTelling(branch, path));
-  const depth = Math.max(...branches.map((branch) => branch.path.length));
-  const deepest = branches.filter((branch) => branch.path.length === depth);
-  const messages = [...new Set(deepest.map((branch) => branch.message))];
-  if (depth > path.length || first.message === noMessage) {
-    return { path: deepest[0]?.path ?? path, message: messages.join(", or ") };
-  }
-  // The schema's own sentence says more than a list of what its branches expected.
-  return { path, message: messages.join() === missing ? `${missing}, it ${first.message}` : first.message };
-}
-
-const noMessage = "Invalid input";
-const missing = "it is missing";
-
-function sentenceOf(message: string): string {
-  return /, received undefined$/.test(message) ? missing : message.replace(/^Invalid input: /, "");
 }
 
 /** `messages[0].content` */
@@ -77,7 +76,10 @@ function pathText(path: readonly PropertyKey[]): string {
 /** Where the parser stopped, without repeating the body. */
 function placeOf(cause: unknown, text: string): string {
   const match = cause instanceof Error ? /position (\d+)/.exec(cause.message) : null;
-  if (match === null) return "it ends too early";
+  if (match === null) {
+    const isCut = cause instanceof Error && /end of JSON|Unterminated/i.test(cause.message);
+    return isCut ? "it ends too early" : "there is something that is no JSON";
+  }
   const before = text.slice(0, Number(match[1]));
   const line = before.split("\n").length;
   const column = before.length - before.lastIndexOf("\n");

@@ -34,10 +34,13 @@ const commentIntervalMs = 15_000;
 /** Most entries rendered for one write. */
 const entriesPerWrite = 512;
 
-/** Pumps a log to a client; resolves when the stream has ended or the client has gone. */
+/**
+ * Pumps a log to a client; resolves when the stream has ended or the client has gone.
+ * @throws what a renderer throws; the stream is over then.
+ */
 export function streamResponse(options: StreamOptions): Promise<void> {
-  return new Promise((resolve) => {
-    new StreamPump(options, resolve).begin();
+  return new Promise((resolve, reject) => {
+    new StreamPump(options, resolve, reject).begin();
   });
 }
 
@@ -45,15 +48,17 @@ export function streamResponse(options: StreamOptions): Promise<void> {
 class StreamPump {
   readonly #options: StreamOptions;
   readonly #resolve: () => void;
+  readonly #reject: (error: unknown) => void;
   readonly #timers: (() => void)[] = [];
   #held: LogEntry[] = [];
   #isScheduled = false;
   #isBlocked = false;
   #hasEnded = false;
 
-  constructor(options: StreamOptions, resolve: () => void) {
+  constructor(options: StreamOptions, resolve: () => void, reject: (error: unknown) => void) {
     this.#options = options;
     this.#resolve = resolve;
+    this.#reject = reject;
   }
 
   begin(): void {
@@ -68,10 +73,23 @@ class StreamPump {
       this.#isBlocked = false;
       this.#schedule();
     });
-    if (headersAfterMs === 0) this.#start();
-    this.#timers.push(clock.after(headersAfterMs, () => this.#start()));
-    this.#comment();
-    this.#flush();
+    this.#guard(() => {
+      if (headersAfterMs === 0) this.#start();
+      this.#timers.push(clock.after(headersAfterMs, () => this.#guard(() => this.#start())));
+      this.#comment();
+      this.#flush();
+    });
+  }
+
+  /** Timers and listeners have nobody above them who could catch: a fault ends this stream and no other. */
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      if (!this.#hasEnded) this.#finish();
+      this.#options.onLost?.();
+      this.#reject(error);
+    }
   }
 
   /** Gathers everything that one tick brings into one write. */
@@ -80,7 +98,7 @@ class StreamPump {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#flush();
+      this.#guard(() => this.#flush());
     });
   };
 

@@ -1,6 +1,7 @@
 import type { Sampling } from "@plenum/core";
 import { z } from "zod";
 import { durationForm, durationMs } from "../../../config/durations.ts";
+import { list, mapping } from "../bounded.ts";
 import { compact } from "../compact.ts";
 import { type FieldTable, honoured } from "./fields.ts";
 
@@ -36,10 +37,10 @@ export const samplingShape = {
   temperature: number,
   top_p: number,
   seed: number,
-  stop: z.union([z.string(), z.array(z.string())], "must be a text or a list of texts").nullish(),
+  stop: z.union([z.string(), list(z.string())], "must be a text or a list of texts").nullish(),
   presence_penalty: number,
   frequency_penalty: number,
-  logit_bias: z.record(z.string(), z.number()).nullish(),
+  logit_bias: mapping(z.number()).nullish(),
 };
 
 type WireSampling = z.output<z.ZodObject<typeof samplingShape & typeof extraShape>>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { list, mapping } from "../../bounded.ts";
 import { reasoningEffort } from "../reasoning.ts";
 import { extraShape, samplingShape } from "../sampling.ts";
 import { functionShape, jsonSchema } from "../tools.ts";
@@ -20,7 +21,7 @@ const part = z.discriminatedUnion(
   "must be text, image_url or refusal",
 );
 
-const content = z.union([z.string(), z.array(part)], "must be a text or a list of parts");
+const content = z.union([z.string(), list(part)], "must be a text or a list of parts");
 const name = z.string().nullish();
 
 const toolCall = z.looseObject({
@@ -33,7 +34,7 @@ const assistant = z.looseObject({
   role: z.literal("assistant"),
   content: content.nullish(),
   refusal: z.string().nullish(),
-  tool_calls: z.array(toolCall).nullish(),
+  tool_calls: list(toolCall).nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish(),
   audio: z.unknown().optional(),
@@ -85,12 +86,12 @@ export const chatSchema = z.looseObject({
   ...samplingShape,
   ...extraShape,
   model: z.string().min(1),
-  messages: z.array(message).min(1, "needs at least one message"),
+  messages: list(message, { least: 1, message: "needs at least one message" }),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.number().nullish(),
   max_completion_tokens: z.number().nullish(),
   max_tokens: z.number().nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  metadata: mapping(z.string()).nullish(),
   n: z.number().nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning_effort: reasoningEffort,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { list, tokenIds } from "../../bounded.ts";
 import { extraShape, samplingShape } from "../sampling.ts";
 
 /** What clients may send to text completions. Null is the same as absent; unknown members are kept, to be named. */
@@ -7,7 +8,7 @@ export const completionSchema = z.looseObject({
   ...extraShape,
   model: z.string().min(1),
   prompt: z.union(
-    [z.string(), z.array(z.string()).min(1), z.array(z.number()).min(1), z.array(z.array(z.number())).min(1)],
+    [z.string(), list(z.string(), { least: 1 }), tokenIds, list(tokenIds, { least: 1 })],
     "must be a text",
   ),
   logprobs: z.number().nullish(),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { list, mapping } from "../../bounded.ts";
 import { reasoningEffort } from "../reasoning.ts";
 import { extraShape, samplingShape } from "../sampling.ts";
 import { functionShape, jsonSchema } from "../tools.ts";
@@ -24,7 +25,7 @@ const part = z.discriminatedUnion(
   "must be input_text, input_image, output_text or refusal",
 );
 
-const content = z.union([z.string(), z.array(part)], "must be a text or a list of parts");
+const content = z.union([z.string(), list(part)], "must be a text or a list of parts");
 
 const message = z.looseObject({
   type: z.literal("message"),
@@ -45,8 +46,8 @@ const item = z.discriminatedUnion(
     z.looseObject({ type: z.literal("function_call_output"), call_id: z.string().min(1), output: content }),
     z.looseObject({
       type: z.literal("reasoning"),
-      content: z.array(z.looseObject({ text: z.string() })).nullish(),
-      summary: z.array(z.looseObject({ text: z.string() })).nullish(),
+      content: list(z.looseObject({ text: z.string() })).nullish(),
+      summary: list(z.looseObject({ text: z.string() })).nullish(),
     }),
     z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
   ],
@@ -96,11 +97,11 @@ export const responsesSchema = z.looseObject({
   ...samplingShape,
   ...extraShape,
   model: z.string().min(1),
-  input: z.union([z.string(), z.array(typedItem)], "must be a text or a list of items"),
-  include: z.array(z.string()).nullish(),
+  input: z.union([z.string(), list(typedItem)], "must be a text or a list of items"),
+  include: list(z.string()).nullish(),
   instructions: z.string().nullish(),
   max_output_tokens: z.number().nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  metadata: mapping(z.string()).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   previous_response_id: z.string().nullish(),
   reasoning: z
@@ -110,7 +111,7 @@ export const responsesSchema = z.looseObject({
   stream: z.boolean().nullish(),
   text: z.looseObject({ format: textFormat.nullish(), verbosity: z.string().nullish() }).nullish(),
   tool_choice: toolChoice.nullish(),
-  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
+  tools: list(z.looseObject({ type: z.string() })).nullish(),
   top_logprobs: z.number().nullish(),
   truncation: z.enum(["auto", "disabled"]).nullish(),
 });
