@@ -37,7 +37,7 @@ export interface LimitsConfig {
   readonly requestBytes: number;
   /** Responses that wait at once; more are refused as `overloaded`. Default 512; 0: none waits. */
   readonly queue: number;
-  /** Of these, responses of one principal. Absent: only `queue` bounds them. */
+  /** Of these, responses of one principal. Absent: three quarters of `queue`. */
   readonly queuePerPrincipal?: number;
   /** Bytes of one response's event log; past that its head goes. Default 8388608 (8 MiB). */
   readonly logBytesPerResponse: number;

@@ -13,7 +13,7 @@ const limits = section({
     1_000_000,
   ).default(512),
   queue_per_principal: wholeNumber(
-    "Responses of one principal that wait at once. Absent: only `queue` bounds them.",
+    "Responses of one principal that wait at once. Absent: three quarters of `queue`.",
     1,
     1_000_000,
   ).optional(),
@@ -21,7 +21,7 @@ const limits = section({
     8_388_608,
   ),
   log_bytes_total: wholeNumber(
-    "Bytes of all event logs together; past that the oldest finished ones go.",
+    "Bytes of all event logs together, and as many again for requests and outputs; past that the oldest ended ones go.",
     65_536,
   ).default(268_435_456),
   event_retention_s: wholeNumber(
@@ -39,7 +39,7 @@ const limits = section({
   load_timeout_ms: wholeNumber("Milliseconds that a request waits for its model to load.", 1000).default(120_000),
   header_timeout_ms: wholeNumber("Milliseconds in which a request's headers must have arrived.", 1000).default(30_000),
   idle_timeout_ms: wholeNumber(
-    "Milliseconds that a connection may stay silent while the service waits for its bytes. 0: for ever.",
+    "Milliseconds that a connection may stay idle, a request may take to arrive, and a client may take nothing of its stream. 0: for ever.",
     0,
   ).default(75_000),
   drain_ms: wholeNumber(
