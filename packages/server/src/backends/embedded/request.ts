@@ -1,4 +1,4 @@
-import type { BackendRequest, CoreError } from "@plenum/core";
+import type { BackendRequest } from "@plenum/core";
 import type { ChatFormat, OutputParser } from "./chat-format/index.ts";
 import { invalid, unsupported } from "./errors.ts";
 import type { GenerateMessage } from "./messages.ts";
@@ -55,30 +55,4 @@ function infillOf({ input, output }: BackendRequest): GenerateMessage["prompt"] 
   if (input.kind !== "completion" || !input.suffix) return undefined;
   if (output.format.type !== "text") throw invalid("A suffix goes with text only.", "output.format");
   return { kind: "infill", prefix: input.prompt, suffix: input.suffix };
-}
-
-/**
- * The request without enough of its oldest turns that it may fit; whether it does, only its tokens tell.
- * @param drop takes one turn away, or gives undefined when none can go
- * @throws the given error when nothing can go
- */
-export function shorten(
-  request: BackendRequest,
-  drop: (request: BackendRequest) => BackendRequest | undefined,
-  error: CoreError,
-): BackendRequest {
-  const { limit = 0, requested = 1 } = error.details;
-  const wanted = lengthOf(request) * Math.min(1, limit / requested);
-  let shorter = drop(request);
-  if (shorter === undefined) throw error;
-  for (;;) {
-    if (lengthOf(shorter) <= wanted) return shorter;
-    const next = drop(shorter);
-    if (next === undefined) return shorter;
-    shorter = next;
-  }
-}
-
-function lengthOf(request: BackendRequest): number {
-  return JSON.stringify(request.input).length;
 }

@@ -1,10 +1,11 @@
 import { type BackendEvent, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
-import { dropOldestTurn, type OutputParser } from "./chat-format/index.ts";
+import { shorten } from "../shared/shorten.ts";
+import type { OutputParser } from "./chat-format/index.ts";
 import { callEngine } from "./engine-call.ts";
 import { requestError } from "./errors.ts";
 import type { CandidateUsage, EngineEvent } from "./messages.ts";
 import type { RunningModel } from "./model-runner.ts";
-import { engineRequest, shorten } from "./request.ts";
+import { engineRequest } from "./request.ts";
 
 export interface RespondOptions {
   readonly running: RunningModel;
@@ -25,7 +26,7 @@ export async function respondOn(options: RespondOptions): Promise<void> {
     } catch (error) {
       const isTooLong = error instanceof CoreError && error.code === "context-length-exceeded";
       if (!isTooLong || request.truncation !== "oldest") throw error;
-      request = shorten(request, dropOldestTurn, error);
+      request = shorten(request, error);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { BackendEvent } from "@plenum/core";
+import { type HeldText, heldBack, type TakenText } from "../../shared/held-text.ts";
 import { parseObject } from "./call-arguments.ts";
-import { type HeldText, heldBack, type TakenText } from "./held-text.ts";
 import { JsonScanner, type ScannedMember } from "./json-scanner.ts";
 import type { ToolSyntax } from "./tool-syntax.ts";
 

@@ -2,7 +2,6 @@ import type { ChatFormat, ChatFormatOptions } from "./chat-format.ts";
 import { TemplateChatFormat } from "./template-chat-format.ts";
 
 export type { ChatFormat, ChatFormatOptions, OutputParser, PromptPiece, RenderedPrompt } from "./chat-format.ts";
-export { dropOldestTurn } from "./drop-oldest-turn.ts";
 
 /**
  * Makes the format of one model from its chat template and special tokens.

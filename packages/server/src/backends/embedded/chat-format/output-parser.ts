@@ -1,10 +1,10 @@
 import { type BackendEvent, type BackendRequest, CoreError, type TokenLogprob } from "@plenum/core";
+import { HeldText, type TakenText } from "../../shared/held-text.ts";
+import { ThinkReader } from "../../shared/think-reader.ts";
 import { CallReader } from "./call-reader.ts";
 import type { OutputParser } from "./chat-format.ts";
-import { HeldText, type TakenText } from "./held-text.ts";
 import { isForced, type OutputForm, wantsJson } from "./output-plan.ts";
 import { hasTools } from "./render-prompt.ts";
-import { ThinkReader } from "./think-reader.ts";
 import { validateArguments, validateOutput } from "./validate-output.ts";
 
 /** The parser of one candidate's answer: thoughts first, then text and calls. */

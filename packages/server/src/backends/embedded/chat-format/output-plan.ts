@@ -1,4 +1,5 @@
 import { type BackendRequest, CoreError, type FunctionTool } from "@plenum/core";
+import type { ThinkStart, ThinkTags } from "../../shared/think-tags.ts";
 import {
   addAnyObject,
   addSchema,
@@ -13,8 +14,7 @@ import {
   text,
   textUntil,
 } from "../grammar/index.ts";
-import { hasTools, type ThinkStart } from "./render-prompt.ts";
-import type { ThinkTags } from "./template-traits.ts";
+import { hasTools } from "./render-prompt.ts";
 import type { ToolSyntax } from "./tool-syntax.ts";
 
 /** Calls that one forced answer may hold; without a bound a small model calls for ever. */

@@ -1,13 +1,11 @@
 import { type BackendRequest, CoreError } from "@plenum/core";
+import type { ThinkStart } from "../../shared/think-tags.ts";
 import { type ChatTemplate, TemplateError, type TemplateInput } from "./chat-template.ts";
 import { buildConversation, type Conversation } from "./conversation.ts";
 import { describeTool, toolsText } from "./emulated-tools.ts";
 import type { TemplateMessage } from "./message.ts";
 import type { TemplateTraits } from "./template-traits.ts";
 import type { TextGuard } from "./text-guard.ts";
-
-/** What the answer begins with: inside the thoughts, maybe with thoughts, or with its text. */
-export type ThinkStart = "inside" | "maybe" | "none";
 
 export interface PromptText {
   /** With the guard's marks. */

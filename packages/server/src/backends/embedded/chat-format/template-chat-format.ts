@@ -1,9 +1,10 @@
 import type { BackendRequest } from "@plenum/core";
+import type { ThinkStart } from "../../shared/think-tags.ts";
 import type { ChatFormat, ChatFormatOptions, OutputParser, RenderedPrompt } from "./chat-format.ts";
 import { ChatTemplate, chatmlTemplate } from "./chat-template.ts";
 import { createParser } from "./output-parser.ts";
 import { isForced, type OutputForm, outputGrammar, requireToolChoice } from "./output-plan.ts";
-import { hasTools, renderPrompt, type ThinkStart } from "./render-prompt.ts";
+import { hasTools, renderPrompt } from "./render-prompt.ts";
 import { findTraits, type TemplateTraits } from "./template-traits.ts";
 import { groupTokens, TextGuard } from "./text-guard.ts";
 import { hermesSyntax, type ToolSyntax } from "./tool-syntax.ts";

@@ -1,13 +1,8 @@
+import { knownThinkTags, type ThinkTags } from "../../shared/think-tags.ts";
 import type { ChatTemplate, TemplateForm, TemplateInput } from "./chat-template.ts";
 import type { TemplateMessage, TemplateTool } from "./message.ts";
 import { TextGuard } from "./text-guard.ts";
 import { detectToolSyntax, type ToolSyntax } from "./tool-syntax.ts";
-
-/** Texts around what a model thinks before it answers. */
-export interface ThinkTags {
-  readonly open: string;
-  readonly close: string;
-}
 
 /** What a template can do, found by rendering small conversations with it. */
 export interface TemplateTraits {
@@ -23,15 +18,6 @@ export interface TemplateTraits {
   readonly shortCallIds: boolean;
   readonly think?: ThinkTags;
 }
-
-const knownThinkTags: readonly ThinkTags[] = [
-  { open: "<think>", close: "</think>" },
-  { open: "<thinking>", close: "</thinking>" },
-  { open: "[THINK]", close: "[/THINK]" },
-  { open: "<seed:think>", close: "</seed:think>" },
-  { open: "<|START_THINKING|>", close: "<|END_THINKING|>" },
-  { open: "<reasoning>", close: "</reasoning>" },
-];
 
 const user: TemplateMessage = { role: "user", content: "probe-user" };
 const callId = "probe1234";

@@ -1,7 +1,14 @@
-import type { BackendRequest, InputItem } from "@plenum/core";
+import { type BackendRequest, type InputItem, type Role, requestDefaults } from "@plenum/core";
 import { describe, expect, test } from "vitest";
-import { dropOldestTurn } from "./index.ts";
-import { message, requestWith } from "./testing/fixtures.ts";
+import { dropOldestTurn } from "./drop-oldest-turn.ts";
+
+function message(role: Role, text: string): InputItem {
+  return { type: "message", role, content: [{ type: "text", text }] };
+}
+
+function requestWith(items: readonly InputItem[]): BackendRequest {
+  return { ...requestDefaults, model: "m", input: { kind: "items", items } };
+}
 
 const call = (callId: string): InputItem => ({ type: "function_call", callId, name: "t", arguments: "{}" });
 const output = (callId: string): InputItem => ({ type: "function_call_output", callId, output: callId });

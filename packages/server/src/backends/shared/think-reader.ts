@@ -1,6 +1,5 @@
 import { type HeldText, heldBack } from "./held-text.ts";
-import type { ThinkStart } from "./render-prompt.ts";
-import type { ThinkTags } from "./template-traits.ts";
+import type { ThinkStart, ThinkTags } from "./think-tags.ts";
 
 type State = "before" | "inside" | "behind" | "done";
 
