@@ -173,27 +173,20 @@ describe("plenum serve", () => {
     "lets a running answer finish when it is told to stop, and says that it drains",
     async () => {
       const service = await startService();
-      const answer = fetch(`${service.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({
-          model: "smollm2",
-          messages: [{ role: "user", content: "Write a story." }],
-          max_tokens: 60,
-        }),
-      });
+      const chat = { model: "smollm2", messages: [{ role: "user", content: "Write a story." }], max_tokens: 60 };
+      const whole = service.json("/v1/chat/completions", post(chat));
+      const streamed = fetch(`${service.url}/v1/chat/completions`, post({ ...chat, stream: true })).then((answer) =>
+        answer.text(),
+      );
       await new Promise((done) => setTimeout(done, 300));
       const stopped = service.stop();
       await new Promise((done) => setTimeout(done, 100));
-      const late = await fetch(`${service.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model: "smollm2", messages: [{ role: "user", content: "Hi" }] }),
-      });
+      const late = await service.json("/v1/chat/completions", post(chat));
       expect(late.status).toBe(503);
-      expect(((await late.json()) as { error: { message: string } }).error.message).toMatch(/stopping/);
+      expect(late.body.error.message).toMatch(/stopping/);
       expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
-      expect(((await (await answer).json()) as { choices: unknown[] }).choices).toHaveLength(1);
+      expect((await whole).body.choices).toHaveLength(1);
+      expect(await streamed).toMatch(/data: \[DONE\]\n\n$/);
       expect(await stopped).toBe(0);
     },
   );

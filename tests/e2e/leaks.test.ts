@@ -69,6 +69,7 @@ const clients: readonly (() => Promise<void>)[] = [
   () => send("/lmsp/v1/nothing", "{}"),
   () => send("/v1/chat/completions", chat(0, true), 0),
   connectOnly,
+  pipelined,
 ];
 
 function send(path: string, body: string, abortAfterMs?: number): Promise<void> {
@@ -94,6 +95,19 @@ function connectOnly(): Promise<void> {
     socket.on("error", () => {});
     socket.on("close", () => done());
     socket.resume();
+  });
+}
+
+/** Several requests behind one another on one connection, which then goes away. */
+function pipelined(): Promise<void> {
+  const body = chat(1, true);
+  const one = `POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  return new Promise((done) => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.write(one.repeat(3)));
+    socket.on("error", () => {});
+    socket.on("close", () => done());
+    socket.resume();
+    setTimeout(() => socket.destroy(), 5);
   });
 }
 
