@@ -1,0 +1,125 @@
+import type { Sampling } from "@plenum/core";
+
+/** What one kind of OpenAI-style server takes and how it spells it. Data only: the code knows no vendor. */
+export interface Dialect {
+  /** Sampling fields that it takes, in its spelling; fields that are absent here are refused by name. */
+  readonly sampling: Readonly<Partial<Record<Exclude<keyof Sampling, "logprobs">, string>>>;
+  readonly logprobs: boolean;
+  readonly maxTokens: "max_tokens" | "max_completion_tokens";
+  /** Several answers of one request (`n`). */
+  readonly candidates: boolean;
+  /** `false`: `json_object` is refused, so JSON without a schema is asked for with the schema of any object. */
+  readonly jsonObject: boolean;
+  /** How thinking is turned down: `reasoning_effort`, the template's `enable_thinking`, or both. */
+  readonly reasoningEffort: readonly ("reasoning_effort" | "enable_thinking")[];
+  /** Field of an assistant's turn that carries what it thought; absent: thoughts of the past are not sent. */
+  readonly pastReasoning?: string;
+  /** Whether usage of a stream has to be asked for. */
+  readonly asksForUsage: boolean;
+  /** Says `parallel_tool_calls` always, since its default is false. */
+  readonly tellsParallelCalls: boolean;
+  /** Forced calls hold their schema only with `strict`. */
+  readonly strictForcedCalls: boolean;
+  /** Takes `priority`, lower first. */
+  readonly priority: boolean;
+  /** Field that cuts a text that is too long to embed, with its value. */
+  readonly truncatesEmbeddings?: readonly [field: string, value: unknown];
+  readonly base64Embeddings: boolean;
+  /** Seeds at or above this are wrapped; absent: any whole number. */
+  readonly seedLimit?: number;
+  /** Paths beside `/v1/models` that tell more. */
+  readonly probes: readonly Probe[];
+  /** Responses at once where the server does not tell. */
+  readonly parallel: number;
+  /** How a person starts it, for the catalog. */
+  readonly startHint: string;
+}
+
+/** `embeddings`: a body without input tells whether the route is there, and costs nothing. */
+export type Probe = "props" | "embeddings" | "lm-studio";
+
+const openaiSampling = {
+  temperature: "temperature",
+  topP: "top_p",
+  seed: "seed",
+  stop: "stop",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logitBias: "logit_bias",
+} as const;
+
+const generic: Dialect = {
+  sampling: openaiSampling,
+  logprobs: true,
+  maxTokens: "max_tokens",
+  candidates: true,
+  jsonObject: true,
+  reasoningEffort: ["reasoning_effort"],
+  asksForUsage: true,
+  tellsParallelCalls: false,
+  strictForcedCalls: false,
+  priority: false,
+  base64Embeddings: true,
+  probes: [],
+  parallel: 8,
+  startHint: "start it, or correct its baseUrl",
+};
+
+const llamaServer: Dialect = {
+  ...generic,
+  sampling: {
+    ...openaiSampling,
+    topK: "top_k",
+    minP: "min_p",
+    typicalP: "typical_p",
+    repeatPenalty: "repeat_penalty",
+    repeatLastN: "repeat_last_n",
+  },
+  reasoningEffort: ["reasoning_effort", "enable_thinking"],
+  pastReasoning: "reasoning_content",
+  tellsParallelCalls: true,
+  // 2 ** 32 - 1 itself draws a seed.
+  seedLimit: 2 ** 32 - 1,
+  probes: ["props", "embeddings"],
+  parallel: 1,
+  startHint: "start llama-server, or correct its baseUrl",
+};
+
+const vllm: Dialect = {
+  ...generic,
+  sampling: { ...openaiSampling, topK: "top_k", minP: "min_p", repeatPenalty: "repetition_penalty" },
+  reasoningEffort: ["reasoning_effort", "enable_thinking"],
+  pastReasoning: "reasoning",
+  strictForcedCalls: true,
+  priority: true,
+  truncatesEmbeddings: ["truncate_prompt_tokens", -1],
+  probes: ["embeddings"],
+  parallel: 64,
+  startHint: "start vLLM, or correct its baseUrl",
+};
+
+/** By kind. A kind that is not here is read as `openai-compatible`. */
+export const dialects = {
+  "openai-compatible": generic,
+  "llama-server": llamaServer,
+  vllm,
+  sglang: { ...vllm, strictForcedCalls: false, priority: false, pastReasoning: "reasoning_content" },
+  "lm-studio": {
+    ...generic,
+    sampling: { ...openaiSampling, topK: "top_k", repeatPenalty: "repeat_penalty" },
+    logprobs: false,
+    candidates: false,
+    jsonObject: false,
+    base64Embeddings: false,
+    probes: ["lm-studio"],
+    parallel: 4,
+    startHint: "start LM Studio's server, or correct its baseUrl",
+  },
+  jan: { ...llamaServer, probes: [], startHint: "start Jan's local API server, or correct its baseUrl" },
+  openai: { ...generic, maxTokens: "max_completion_tokens", parallel: 16 },
+  litellm: { ...generic, parallel: 16 },
+} as const satisfies Readonly<Record<string, Dialect>>;
+
+export function dialectOf(kind: string): Dialect {
+  return Object.entries(dialects).find(([name]) => name === kind)?.[1] ?? generic;
+}

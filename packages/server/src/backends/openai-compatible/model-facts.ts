@@ -1,0 +1,75 @@
+import type { BackendModel, Capabilities, ModelDetails } from "@plenum/core";
+import type { Dialect } from "./dialects.ts";
+import type { OpenaiCompatibleSettings } from "./options.ts";
+import { parametersOf } from "./parameters.ts";
+
+/** What a server tells of one model. Absent: not told. */
+export interface ModelFacts {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly contextTokens?: number;
+  readonly embeddingDimensions?: number;
+  readonly parallel?: number;
+  readonly capabilities: Partial<Capabilities>;
+  /** Tools are written into the prompt by the server, since the model's template has none. */
+  readonly toolsEmulated: boolean;
+  /** False: the model does not think, so that an effort has no effect. Absent: not known. */
+  readonly hasEffort?: boolean;
+  readonly isLoaded: boolean;
+  readonly details: ModelDetails;
+}
+
+export interface ModelState {
+  readonly state: BackendModel["state"];
+  readonly stateDetail?: string;
+}
+
+/** Names that embedding models have; a list of models says no more than names. */
+const embeddingName = /embed|minilm|(^|[/_.-])(bge|e5|gte|gtr|jina|arctic-embed|mxbai)([/_.:-]|$)/i;
+
+/** The catalog's entry of a model. @param createdAtMs when it was first seen */
+export function toBackendModel(
+  facts: ModelFacts,
+  { state, stateDetail }: ModelState,
+  settings: OpenaiCompatibleSettings,
+  dialect: Dialect,
+  createdAtMs: number,
+): BackendModel {
+  const capabilities = capabilitiesOf(facts, settings, dialect);
+  const { contextTokens, embeddingDimensions } = facts;
+  return {
+    name: facts.name,
+    title: facts.name,
+    aliases: facts.aliases,
+    state: state === "available" && facts.isLoaded ? "loaded" : state,
+    ...(stateDetail === undefined ? {} : { stateDetail }),
+    capabilities,
+    emulated: facts.toolsEmulated && capabilities.tools ? ["tools"] : [],
+    limits: {
+      parallel: settings.parallel ?? facts.parallel ?? dialect.parallel,
+      ...(contextTokens === undefined ? {} : { contextTokens }),
+      ...(embeddingDimensions === undefined ? {} : { embeddingDimensions }),
+    },
+    details: facts.details,
+    parameters: parametersOf(dialect, capabilities, facts.hasEffort ?? true),
+    createdAtMs,
+  };
+}
+
+function capabilitiesOf(facts: ModelFacts, settings: OpenaiCompatibleSettings, dialect: Dialect): Capabilities {
+  const embeddings = facts.capabilities.embeddings ?? embeddingName.test(facts.name);
+  const isText = !embeddings;
+  return {
+    chat: isText,
+    completion: isText,
+    embeddings,
+    tools: isText,
+    structuredOutput: isText,
+    reasoning: false,
+    vision: false,
+    logprobs: isText && dialect.logprobs,
+    insert: false,
+    ...facts.capabilities,
+    ...settings.capabilities,
+  };
+}

@@ -1,0 +1,79 @@
+import type { Capabilities } from "@plenum/core";
+
+/** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts, answers or keys. */
+export interface OpenaiCompatibleLogger {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+}
+
+export interface OpenaiCompatibleOptions {
+  /** Unique in the service. */
+  readonly id: string;
+  /** Dialect: `llama-server`, `vllm`, `sglang`, `lm-studio`, `jan`, `openai`, `litellm`. @default "openai-compatible" */
+  readonly kind?: string;
+  /** `http://host:port`, with or without `/v1` or another path. */
+  readonly baseUrl: string;
+  /** Sent as `Authorization: Bearer`; never logged. */
+  readonly apiKey?: string;
+  /** Sent with every request; never logged. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Names to serve, `*` stands for any text. Names without `*` are served also when the server has no list. @default all */
+  readonly models?: readonly string[];
+  /** What its models can do, where the server does not tell and the dialect guesses wrong. */
+  readonly capabilities?: Partial<Capabilities>;
+  /** Responses at once for each model, 1 … 4096. @default what the server tells, else the dialect's */
+  readonly parallel?: number;
+  /** Milliseconds between looks at the server. @default 30000 */
+  readonly probeIntervalMs?: number;
+  /** Milliseconds to wait while the server still loads its model. @default 120000 */
+  readonly loadTimeoutMs?: number;
+  /** @default writes nothing */
+  readonly logger?: OpenaiCompatibleLogger;
+}
+
+/** Options with their defaults. */
+export interface OpenaiCompatibleSettings {
+  readonly id: string;
+  readonly kind: string;
+  /** Without `/v1` and without a slash at its end. */
+  readonly baseUrl: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly models: readonly string[];
+  readonly capabilities: Partial<Capabilities>;
+  readonly parallel: number | undefined;
+  readonly probeIntervalMs: number;
+  readonly loadTimeoutMs: number;
+  readonly logger: OpenaiCompatibleLogger;
+}
+
+const silent: OpenaiCompatibleLogger = { info: () => undefined, warn: () => undefined };
+
+/** @throws RangeError for a `parallel` out of range */
+export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSettings {
+  const { parallel, apiKey, headers } = options;
+  if (parallel !== undefined && !(Number.isInteger(parallel) && parallel >= 1 && parallel <= 4096)) {
+    throw new RangeError(`parallel must be a whole number from 1 to 4096, not ${parallel}`);
+  }
+  return {
+    id: options.id,
+    kind: options.kind ?? "openai-compatible",
+    baseUrl: options.baseUrl.replace(/\/+$/, "").replace(/\/v1$/, ""),
+    headers: { ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }), ...headers },
+    models: options.models ?? [],
+    capabilities: options.capabilities ?? {},
+    parallel,
+    probeIntervalMs: options.probeIntervalMs ?? 30_000,
+    loadTimeoutMs: options.loadTimeoutMs ?? 120_000,
+    logger: options.logger ?? silent,
+  };
+}
+
+/** Whether a name is among the wanted ones. */
+export function isWanted(name: string, patterns: readonly string[]): boolean {
+  return patterns.length === 0 || patterns.some((pattern) => toRegExp(pattern).test(name));
+}
+
+function toRegExp(pattern: string): RegExp {
+  const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`, "s");
+}

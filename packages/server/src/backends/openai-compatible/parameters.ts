@@ -1,0 +1,49 @@
+import type { Capabilities, ParameterEffect } from "@plenum/core";
+import type { Dialect } from "./dialects.ts";
+
+const samplingNames = [
+  "temperature",
+  "topP",
+  "topK",
+  "minP",
+  "typicalP",
+  "seed",
+  "stop",
+  "presencePenalty",
+  "frequencyPenalty",
+  "repeatPenalty",
+  "repeatLastN",
+  "logitBias",
+] as const;
+
+/** What becomes of each request field on a model of this dialect. */
+export function parametersOf(
+  dialect: Dialect,
+  capabilities: Capabilities,
+  hasEffort: boolean,
+): Readonly<Record<string, ParameterEffect>> {
+  if (capabilities.embeddings && !capabilities.chat) {
+    const truncate = dialect.truncatesEmbeddings === undefined ? "refused" : "honoured";
+    return { dimensions: "emulated", truncate, keep_alive: "without_effect" };
+  }
+  const effect = (isTaken: boolean): ParameterEffect => (isTaken ? "honoured" : "refused");
+  const sampling = samplingNames.map((name) => {
+    const parameter = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return [parameter, effect(dialect.sampling[name] !== undefined)] as const;
+  });
+  const tools = effect(capabilities.tools);
+  return {
+    ...Object.fromEntries(sampling),
+    logprobs: effect(capabilities.logprobs),
+    tools,
+    tool_choice: tools,
+    parallel_tool_calls: tools,
+    json_schema: effect(capabilities.structuredOutput),
+    reasoning_effort: hasEffort ? "honoured" : "without_effect",
+    images: effect(capabilities.vision),
+    suffix: effect(capabilities.insert),
+    candidates: effect(dialect.candidates),
+    truncation: "emulated",
+    keep_alive: "without_effect",
+  };
+}

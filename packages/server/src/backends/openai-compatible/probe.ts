@@ -1,0 +1,152 @@
+import { CoreError } from "@plenum/core";
+import type { Upstream, UpstreamAnswer } from "../shared/upstream.ts";
+import { upstreamError } from "../shared/upstream-errors.ts";
+import type { Dialect, Probe } from "./dialects.ts";
+import { countOf, isLoose, type Loose, listOf, textOr } from "./loose.ts";
+import type { ModelFacts } from "./model-facts.ts";
+import { isWanted, type OpenaiCompatibleSettings } from "./options.ts";
+
+export interface ProbeOptions {
+  readonly upstream: Upstream;
+  readonly settings: OpenaiCompatibleSettings;
+  readonly dialect: Dialect;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks a server what it serves. Costs it no inference.
+ * @throws CoreError backend-unavailable, backend-error, model-loading and what else the list of models is answered with
+ */
+export async function lookAt(options: ProbeOptions): Promise<readonly ModelFacts[]> {
+  const { settings, dialect } = options;
+  const listed = await listModels(options);
+  const wanted = listed.filter(({ name }) => isWanted(name, settings.models));
+  const more = await Promise.all(dialect.probes.map((probe) => probes[probe](options)));
+  return wanted.map((facts) => more.reduce((known, learn) => learn(known), facts));
+}
+
+/** Models that the options name without a pattern: served even where there is no list, or while nothing is known. */
+export function namedModels(settings: OpenaiCompatibleSettings): readonly ModelFacts[] {
+  return settings.models
+    .filter((name) => !name.includes("*"))
+    .map((name) => ({ name, aliases: [], capabilities: {}, toolsEmulated: false, isLoaded: false, details: {} }));
+}
+
+async function listModels({ upstream, settings, dialect, signal }: ProbeOptions): Promise<readonly ModelFacts[]> {
+  const answer = await upstream.json({ method: "GET", path: "/v1/models", signal });
+  const named = namedModels(settings);
+  if ((answer.status === 404 || answer.status === 405) && named.length > 0) return named;
+  if (answer.status !== 200) throw upstreamError(answer);
+  const { body } = answer;
+  const list = isLoose(body) ? body["data"] : body;
+  if (!Array.isArray(list)) {
+    throw new CoreError("backend-error", "The server at baseUrl has no list of models; correct its baseUrl.");
+  }
+  const listed = list.filter(isLoose).filter(({ id }) => typeof id === "string" && id !== "");
+  const names = new Set<string>();
+  return listed.map((entry) => listedModel(entry, dialect)).filter(({ name }) => !names.has(name) && names.add(name));
+}
+
+/** An entry of the list, with what llama-server (`meta`, `aliases`) and vLLM (`max_model_len`) add to it. */
+function listedModel(entry: Loose, dialect: Dialect): ModelFacts {
+  const { id, aliases, max_model_len } = entry;
+  const meta = isLoose(entry["meta"]) ? entry["meta"] : {};
+  const { n_ctx, n_ctx_train, n_params, size, n_embd, ftype } = meta;
+  const name = textOr(id);
+  const contextTokens = countOf(max_model_len) ?? countOf(n_ctx);
+  const dimensions = countOf(n_embd);
+  return {
+    name,
+    aliases: listOf(aliases).filter((alias): alias is string => typeof alias === "string" && alias !== name),
+    ...(contextTokens === undefined ? {} : { contextTokens }),
+    ...(dimensions === undefined ? {} : { embeddingDimensions: dimensions }),
+    capabilities: {},
+    toolsEmulated: false,
+    isLoaded: dialect.probes.includes("embeddings"),
+    details: {
+      ...(countOf(n_params) === undefined ? {} : { parameters: Number(n_params), format: "gguf" }),
+      ...(countOf(size) === undefined ? {} : { sizeBytes: Number(size) }),
+      ...(textOr(ftype) === "" ? {} : { quantization: textOr(ftype) }),
+      ...(countOf(n_ctx_train) === undefined ? {} : { trainedContextTokens: Number(n_ctx_train) }),
+    },
+  };
+}
+
+type Learn = (facts: ModelFacts) => ModelFacts;
+
+const unchanged: Learn = (facts) => facts;
+
+const probes: Readonly<Record<Probe, (options: ProbeOptions) => Promise<Learn>>> = {
+  props: async (options) => propsOf(await ask(options, "/props")),
+  "lm-studio": async (options) => lmStudioOf(await ask(options, "/api/v0/models")),
+  embeddings: probeEmbeddings,
+};
+
+/** A page that may be missing; then nothing is learnt. */
+async function ask({ upstream, signal }: ProbeOptions, path: string): Promise<Loose> {
+  const { status, body } = await upstream.json({ method: "GET", path, signal });
+  return status === 200 && isLoose(body) ? body : {};
+}
+
+/** llama-server's `/props`: slots and their context, the chat template and what it can. */
+function propsOf(props: Loose): Learn {
+  const { total_slots, modalities, chat_template, chat_template_caps, default_generation_settings: generation } = props;
+  if (countOf(total_slots) === undefined) return unchanged;
+  const contextTokens = isLoose(generation) ? countOf(generation["n_ctx"]) : undefined;
+  const caps = isLoose(chat_template_caps) ? chat_template_caps : {};
+  const template = textOr(chat_template);
+  const thinks = /<think|enable_thinking|reasoning_content|reasoning_effort/.test(template);
+  return (facts) => ({
+    ...facts,
+    parallel: Math.max(1, Number(total_slots)),
+    ...(contextTokens === undefined ? {} : { contextTokens }),
+    capabilities: {
+      ...facts.capabilities,
+      vision: isLoose(modalities) && modalities["vision"] === true,
+      reasoning: thinks,
+    },
+    toolsEmulated: caps["supports_tools"] === false,
+    hasEffort: thinks || caps["supports_reasoning_effort"] === true,
+    details: { ...facts.details, ...(template === "" ? {} : { chatTemplate: template }) },
+  });
+}
+
+/** A request without input: 404 or 501 where there is no such route or it is off, another refusal where there is one. */
+async function probeEmbeddings({ upstream, signal }: ProbeOptions): Promise<Learn> {
+  const { status }: UpstreamAnswer = await upstream.json({ method: "POST", path: "/v1/embeddings", body: {}, signal });
+  if (status === 401 || status === 403 || status === 429 || status === 503) return unchanged;
+  const embeddings = status !== 404 && status !== 405 && status !== 501;
+  return (facts) => {
+    const { embeddingDimensions, ...rest } = facts;
+    const length = embeddings && embeddingDimensions !== undefined ? { embeddingDimensions } : {};
+    return { ...rest, ...length, capabilities: { ...facts.capabilities, embeddings } };
+  };
+}
+
+/** LM Studio's own list: kind, context and whether the model is loaded. */
+function lmStudioOf({ data }: Loose): Learn {
+  const byName = new Map(
+    listOf(data)
+      .filter(isLoose)
+      .map((entry) => [textOr(entry["id"]), entry]),
+  );
+  return (facts) => {
+    const entry = byName.get(facts.name);
+    if (entry === undefined) return facts;
+    const { type, arch, quantization, state, capabilities, compatibility_type: format } = entry;
+    const contextTokens = countOf(entry["loaded_context_length"]) ?? countOf(entry["max_context_length"]);
+    return {
+      ...facts,
+      ...(contextTokens === undefined ? {} : { contextTokens }),
+      capabilities: { ...facts.capabilities, embeddings: type === "embeddings", vision: type === "vlm" },
+      toolsEmulated: !listOf(capabilities).includes("tool_use"),
+      isLoaded: state === "loaded",
+      details: {
+        ...facts.details,
+        ...(textOr(arch) === "" ? {} : { family: textOr(arch) }),
+        ...(textOr(quantization) === "" ? {} : { quantization: textOr(quantization) }),
+        ...(textOr(format) === "" ? {} : { format: textOr(format) }),
+      },
+    };
+  };
+}
