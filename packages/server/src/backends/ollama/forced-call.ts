@@ -3,6 +3,7 @@
  * call, the tools are told in a system text, and the answer is read as the call.
  */
 import type { BackendRequest, FunctionTool, JsonSchema } from "@plenum/core";
+import { parseExact, writeExact } from "../shared/exact-json.ts";
 import { invalid } from "./errors.ts";
 
 /** The tools one of which must be called now; undefined: none must. */
@@ -76,7 +77,7 @@ function isObject(value: unknown): value is SchemaObject {
 
 export interface ForcedCall {
   readonly name: string;
-  /** JSON text as the model wrote it. */
+  /** JSON text of the object. */
   readonly arguments: string;
 }
 
@@ -86,8 +87,7 @@ export function readForcedCall(text: string, tools: readonly FunctionTool[]): Fo
   const [, name, written] = form.exec(text) ?? [];
   if (name === undefined || written === undefined || !tools.some((tool) => tool.name === name)) return undefined;
   try {
-    JSON.parse(written);
-    return { name, arguments: written };
+    return { name, arguments: writeExact(parseExact(written)) };
   } catch {
     // Not whole, although its last characters look so.
     return undefined;

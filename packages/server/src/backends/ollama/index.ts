@@ -11,10 +11,13 @@ import type {
 import { CoreError } from "@plenum/core";
 import { Upstream } from "../shared/upstream.ts";
 import type { UpstreamAnswer } from "../shared/upstream-call.ts";
+import { type Candidate, runCandidates } from "./candidates.ts";
 import { toVectors } from "./embeddings.ts";
 import { answerError, invalid, lineError } from "./errors.ts";
 import { forcedTools } from "./forced-call.ts";
+import { numberOf } from "./json-fields.ts";
 import { type FoundModel, ModelList } from "./model-list.ts";
+import { offered } from "./offered-models.ts";
 import { Prober } from "./probe.ts";
 import { keepAlive, toCall, toEmbedBody } from "./request.ts";
 import { AnswerReader, milliseconds } from "./stream.ts";
@@ -46,6 +49,11 @@ interface OllamaLogger {
 /** Makes the backend and begins to look at the server; it need not be there yet. @throws TypeError for a bad `baseUrl` */
 export function createOllamaBackend(options: OllamaBackendOptions): Backend {
   return new OllamaBackend(options);
+}
+
+interface Asked extends Candidate {
+  readonly request: BackendRequest;
+  readonly model: FoundModel;
 }
 
 class OllamaBackend implements Backend {
@@ -82,25 +90,31 @@ class OllamaBackend implements Backend {
 
   async respond(request: BackendRequest, sink: BackendSink, signal: AbortSignal): Promise<void> {
     const model = await this.#list.find(request.model, signal);
-    const call = toCall({ ...request, model: model.name }, this.#context(model));
+    if (model.state !== "loaded") sink([{ type: "progress", progress: { kind: "loading" } }]);
+    await this.#whileLoading(model, () => {
+      if (request.candidates === 1) return this.#answer({ request, model, candidate: 0, sink, signal });
+      return runCandidates(request.candidates, { sink, signal }, (one) => this.#answer({ request, model, ...one }));
+    });
+    if (request.keepAliveMs === 0) void this.#list.refresh();
+  }
+
+  async #answer({ request, model, candidate, sink, signal }: Asked): Promise<void> {
+    const call = toCall({ ...request, model: model.name }, { ...this.#context(model), candidate });
     const forced = forcedTools(request);
-    const isLoaded = model.state === "loaded";
+    const known = { name: model.name, limits: { ...model.limits, ...contextOf(request) } };
     const reader = new AnswerReader({
       sink,
+      candidate,
       parallelToolCalls: request.parallelToolCalls,
       ...(forced === undefined ? {} : { forced }),
       onAccepted: () => {
-        if (!isLoaded) void this.#list.refresh();
+        if (model.state !== "loaded") void this.#list.refresh();
       },
-      onRefused: (answer) => answerError(answer, model),
-      errorOf: (line) => lineError(line, model),
+      onRefused: (answer) => answerError(answer, known),
+      errorOf: (line) => lineError(line, known),
     });
-    if (!isLoaded) sink([{ type: "progress", progress: { kind: "loading" } }]);
-    await this.#whileLoading(model, async () => {
-      await this.#upstream.stream({ method: "POST", ...call, signal }, reader);
-      reader.end();
-    });
-    if (request.keepAliveMs === 0) void this.#list.refresh();
+    await this.#upstream.stream({ method: "POST", ...call, signal }, reader);
+    reader.end();
   }
 
   async embed(request: EmbeddingRequest, signal: AbortSignal): Promise<BackendEmbedding> {
@@ -179,11 +193,8 @@ class OllamaBackend implements Backend {
   }
 }
 
-function offered(patterns: readonly string[] | undefined): (name: string) => boolean {
-  if (patterns === undefined) return () => true;
-  const forms = patterns.map((pattern) => {
-    const escaped = pattern.split("*").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-    return new RegExp(`^${escaped.join(".*")}(:latest)?$`);
-  });
-  return (name) => forms.some((form) => form.test(name));
+/** Context that the request itself asks for. */
+function contextOf({ runtimeOptions }: BackendRequest): { readonly contextTokens?: number } {
+  const contextTokens = numberOf(runtimeOptions["ollama"], "num_ctx");
+  return contextTokens === undefined ? {} : { contextTokens };
 }

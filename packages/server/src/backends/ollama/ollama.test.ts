@@ -87,7 +87,7 @@ describe("models", () => {
     [
       "always",
       "smollm2:135m",
-      { candidates: "refused", logit_bias: "refused", typical_p: "honoured", logprobs: "honoured" },
+      { candidates: "emulated", logit_bias: "refused", typical_p: "honoured", logprobs: "honoured" },
     ],
     ["embeddings", "all-minilm:l6", { dimensions: "honoured", truncate: "honoured", keep_alive: "honoured" }],
   ])("say what becomes of a request's fields: %s", async (_name, name, parameters) => {
@@ -341,6 +341,49 @@ it("a forced call goes out as a schema and comes back as a call", async () => {
   expect(server.bodies("/api/chat")[0]).not.toHaveProperty("tools");
   expect(events).toContainEqual({ type: "function_call", candidate: 0, call: 0, name: "get_weather" });
   expect(events).toContainEqual(expect.objectContaining({ type: "finish", finishReason: "tool_calls" }));
+});
+
+describe("several answers", () => {
+  it("are made side by side, with one accepted and one usage", async () => {
+    const backend = await connect();
+    const events = await run(backend, asked({ candidates: 3, sampling: { seed: 7 } }));
+    expect(events.filter(({ type }) => type === "accepted")).toHaveLength(1);
+    const finished = events.flatMap((event) => (event.type === "finish" ? [event.candidate] : []));
+    expect(finished.toSorted()).toEqual([0, 1, 2]);
+    expect(events.at(-1)).toMatchObject({ type: "usage", usage: { inputTokens: 13, outputTokens: 48 } });
+    const options = server.bodies("/api/chat").map((body) => body.options);
+    expect(options).toEqual([7, 8, 9].map((seed) => ({ num_predict: 16, seed })));
+  });
+
+  it("end together when one fails", async () => {
+    const backend = await connect();
+    let count = 0;
+    server.answers.set("/api/chat", (_seen, response) => {
+      count += 1;
+      return count < 3 ? endless(response) : json(response, 500, { error: "boom" });
+    });
+    await expect(run(backend, asked({ candidates: 3 }))).rejects.toMatchObject({ message: "boom." });
+    await server.cut;
+  });
+
+  it("end together when they are aborted", async () => {
+    const backend = await connect();
+    server.answers.set("/api/chat", (_seen, response) => endless(response));
+    const abort = new AbortController();
+    const sink = (batch: readonly BackendEvent[]): void => {
+      if (batch.some(({ type }) => type === "text")) abort.abort(new Error("stop"));
+    };
+    await expect(backend.respond(asked({ candidates: 2 }), sink, abort.signal)).rejects.toThrow("stop");
+    await server.cut;
+  });
+});
+
+it("a prompt that does not fit is told with the context that was asked for", async () => {
+  const backend = await connect();
+  const error = "the input length exceeds the context length";
+  server.answers.set("/api/chat", (_seen, response) => json(response, 400, { error }));
+  const running = run(backend, asked({ runtimeOptions: { ollama: { num_ctx: 256 } } }));
+  await expect(running).rejects.toMatchObject({ code: "context-length-exceeded", details: { limit: 256 } });
 });
 
 describe("embeddings", () => {

@@ -69,7 +69,7 @@ export function textParameters(model: ShownModel, hasLogprobs: boolean): Readonl
     reasoning_effort: effortEffect(model),
     images: capabilities.has("vision") ? "honoured" : "refused",
     suffix: capabilities.has("insert") ? "honoured" : "refused",
-    candidates: "refused",
+    candidates: "emulated",
     truncation: "honoured",
     keep_alive: "honoured",
   };

@@ -90,6 +90,12 @@ describe("/api/chat", () => {
       { runtimeOptions: { ollama: { num_ctx: 1024, seed: 1 }, vllm: { x: 1 } }, sampling: { seed: 2 } },
       { options: { num_ctx: 1024, seed: 2 } },
     ],
+    [
+      "the seed of a further answer",
+      { sampling: { seed: 7 } },
+      { options: { seed: 9 } },
+      { ...context(), candidate: 2 },
+    ],
     ["logprobs", { sampling: { logprobs: 3 } }, { logprobs: true, top_logprobs: 3 }],
     ["json", { output: { format: { type: "json" } } }, { format: "json" }],
     [
@@ -215,7 +221,6 @@ describe("/api/chat", () => {
   });
 
   it.each<[string, Partial<BackendRequest>, string]>([
-    ["several candidates", { candidates: 2 }, "candidates"],
     ["logit_bias", { sampling: { logitBias: { "1": 1 } } }, "sampling.logit_bias"],
     ["a web image", items(image("https://example.com/a.png")), "input"],
     ["an image without base64", items(image("data:image/png,hi")), "input"],

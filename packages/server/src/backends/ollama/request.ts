@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly shown: Pick<ShownModel, "architecture" | "capabilities" | "stop"> | undefined;
   /** For requests that say nothing. Absent: the server's own. */
   readonly keepAliveMs?: number;
+  /** Number of the answer: each further one gets a further seed. @default 0 */
+  readonly candidate?: number;
 }
 
 export interface OllamaCall {
@@ -19,7 +21,6 @@ export interface OllamaCall {
 
 /** @throws CoreError invalid-request for what Ollama can't be asked */
 export function toCall(request: BackendRequest, context: RequestContext): OllamaCall {
-  if (request.candidates > 1) throw invalid("Ollama makes one answer at a time; leave candidates out.", "candidates");
   const shared = {
     model: request.model,
     stream: true,
@@ -95,7 +96,7 @@ function thinkOf({ reasoning: { effort } }: BackendRequest, { shown }: RequestCo
 /** Every sampling field that Ollama has, over what `runtimeOptions.ollama` says; `num_ctx` comes from there alone. */
 function optionsOf(
   { sampling, output, runtimeOptions }: BackendRequest,
-  { shown }: RequestContext,
+  { shown, candidate = 0 }: RequestContext,
 ): object | undefined {
   if (sampling.logitBias !== undefined) throw invalid("Ollama has no logit_bias; leave it out.", "sampling.logit_bias");
   const { stop } = sampling;
@@ -106,7 +107,7 @@ function optionsOf(
     top_k: sampling.topK,
     min_p: sampling.minP,
     typical_p: sampling.typicalP,
-    seed: sampling.seed,
+    seed: sampling.seed === undefined ? undefined : sampling.seed + candidate,
     // A request's stop texts take the place of the model's own in Ollama.
     stop: stop === undefined || stop.length === 0 ? undefined : [...new Set([...stop, ...(shown?.stop ?? [])])],
     presence_penalty: sampling.presencePenalty,

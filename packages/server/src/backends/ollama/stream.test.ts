@@ -157,7 +157,7 @@ describe("a forced call", () => {
         type: "function_call_arguments",
         candidate: 0,
         call: 0,
-        delta: '{"city": "Paris", "id": 12345678901234567890}',
+        delta: '{"city":"Paris","id":12345678901234567890}',
       },
       { type: "finish", candidate: 0, finishReason: "tool_calls", rawFinishReason: "stop" },
     ]);

@@ -14,6 +14,8 @@ import { listOf, member, numberOf, textOf } from "./json-fields.ts";
 
 export interface AnswerReaderOptions {
   readonly sink: BackendSink;
+  /** Number of the answer. @default 0 */
+  readonly candidate?: number;
   /** The answer is a call of one of these. */
   readonly forced?: readonly FunctionTool[];
   /** False: calls after the first are left out. */
@@ -29,6 +31,7 @@ export interface AnswerReaderOptions {
 /** Lines of `/api/chat` and `/api/generate` to core events; each read is one batch. */
 export class AnswerReader implements UpstreamReader {
   readonly #options: AnswerReaderOptions;
+  readonly #candidate: number;
   readonly #lines = new NdjsonReader((line) => this.#read(line));
   #batch: BackendEvent[] = [];
   #calls = 0;
@@ -37,6 +40,7 @@ export class AnswerReader implements UpstreamReader {
 
   constructor(options: AnswerReaderOptions) {
     this.#options = options;
+    this.#candidate = options.candidate ?? 0;
   }
 
   onHead(status: number): boolean {
@@ -81,7 +85,7 @@ export class AnswerReader implements UpstreamReader {
     if (error !== undefined && error !== null) throw this.#options.errorOf(line);
     const message = member(line, "message") ?? line;
     const thinking = textOf(message, "thinking");
-    if (thinking) this.#batch.push({ type: "reasoning", candidate: 0, delta: thinking });
+    if (thinking) this.#batch.push({ type: "reasoning", candidate: this.#candidate, delta: thinking });
     this.#readContent(textOf(message, "content") ?? textOf(message, "response") ?? "", line);
     const calls = listOf(message, "tool_calls");
     if (calls.length > 0) this.#readCalls(text);
@@ -96,7 +100,7 @@ export class AnswerReader implements UpstreamReader {
     }
     const logprobs = listOf(line, "logprobs");
     const extra = logprobs.length === 0 ? {} : { logprobs: logprobs.map(toLogprob) };
-    this.#batch.push({ type: "text", candidate: 0, delta, ...extra });
+    this.#batch.push({ type: "text", candidate: this.#candidate, delta, ...extra });
   }
 
   /** Ollama sends each call whole. Its line is read again so that big numbers keep their digits. */
@@ -112,7 +116,7 @@ export class AnswerReader implements UpstreamReader {
 
   #push(call: ForcedCall): void {
     if (this.#calls > 0 && !this.#options.parallelToolCalls) return;
-    const place = { candidate: 0, call: this.#calls };
+    const place = { candidate: this.#candidate, call: this.#calls };
     this.#calls += 1;
     this.#batch.push({ type: "function_call", ...place, name: call.name });
     this.#batch.push({ type: "function_call_arguments", ...place, delta: call.arguments });
@@ -122,7 +126,7 @@ export class AnswerReader implements UpstreamReader {
     this.#isDone = true;
     const rawFinishReason = textOf(line, "done_reason");
     this.#readForced(rawFinishReason);
-    const finish = { candidate: 0, finishReason: finishReason(rawFinishReason, this.#calls) };
+    const finish = { candidate: this.#candidate, finishReason: finishReason(rawFinishReason, this.#calls) };
     this.#batch.push({ type: "finish", ...finish, ...(rawFinishReason === undefined ? {} : { rawFinishReason }) });
     this.#batch.push(usageOf(line));
   }
