@@ -13,7 +13,7 @@ export const noPython =
 if (noPython !== undefined) console.error(`!!! THE PYTHON CLIENTS ARE NOT TESTED: ${noPython}`);
 
 /** What a script says about one check. */
-export interface CheckResult {
+interface CheckResult {
   readonly name: string;
   readonly ok: boolean;
   /** What was measured, or the traceback. */
