@@ -53,10 +53,11 @@ export function isFailedFinish(raw: string): boolean {
 }
 
 /**
- * Usage of an answer; what the server does not count is counted by its deltas.
+ * Usage of an answer; what the server does not count is counted by its deltas, of which each is at least a token. Of
+ * several candidates some servers count only one, so then the larger number holds.
  * @param usage the last `usage` object that came @param timings llama-server's, in milliseconds and tokens
  */
-export function usageEvent(usage: Loose, timings: Loose, deltas: number): UsageEvent {
+export function usageEvent(usage: Loose, timings: Loose, deltas: number, candidates = 1): UsageEvent {
   const {
     prompt_tokens,
     completion_tokens,
@@ -69,13 +70,14 @@ export function usageEvent(usage: Loose, timings: Loose, deltas: number): UsageE
   const reasoning = isLoose(completion_tokens_details)
     ? countOf(completion_tokens_details["reasoning_tokens"])
     : undefined;
+  const counted = countOf(completion_tokens) ?? countOf(predicted_n);
   const promptMs = countOf(prompt_ms);
   const generationMs = countOf(predicted_ms);
   return {
     type: "usage",
     usage: {
       inputTokens: countOf(prompt_tokens) ?? (countOf(cache_n) ?? 0) + (countOf(prompt_n) ?? 0),
-      outputTokens: countOf(completion_tokens) ?? countOf(predicted_n) ?? deltas,
+      outputTokens: candidates > 1 ? Math.max(counted ?? 0, deltas) : (counted ?? deltas),
       cachedInputTokens: cached ?? countOf(prompt_cache_hit_tokens) ?? countOf(cache_n) ?? 0,
       reasoningTokens: reasoning ?? 0,
     },

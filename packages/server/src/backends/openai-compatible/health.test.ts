@@ -79,6 +79,16 @@ describe("models", () => {
     });
   });
 
+  it("asks with a request that a log shows only once while the server is there", async () => {
+    const { upstream } = await setUpFor(routes({ "/v1/embeddings": () => recorded("vllm-0.32.0/embeddings") }), {
+      kind: "vllm",
+      probeIntervalMs: 10,
+    });
+    const asked = (path: string) => upstream.requests.filter((request) => request.path === path).length;
+    await expect.poll(() => asked("/v1/models")).toBeGreaterThan(3);
+    expect(asked("/v1/embeddings")).toBe(1);
+  });
+
   it("vLLM: context, many at once", async () => {
     const { backend } = await setUpFor(
       routes({

@@ -1,9 +1,9 @@
 import { type BackendModel, CoreError, toCoreError } from "@plenum/core";
 import type { Upstream } from "../shared/upstream.ts";
-import { type Dialect, dialectOf } from "./dialects.ts";
+import { type Dialect, dialectOf, type Probe } from "./dialects.ts";
 import { type ModelFacts, type ModelState, toBackendModel } from "./model-facts.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
-import { lookAt, namedModels } from "./probe.ts";
+import { type Learn, lookAt, namedModels } from "./probe.ts";
 
 /** A look at a server that does not answer ends after this many milliseconds. */
 const probeTimeoutMs = 5_000;
@@ -17,6 +17,7 @@ export class ModelList {
   readonly #upstream: Upstream;
   readonly #listeners = new Set<() => void>();
   readonly #firstSeen = new Map<string, number>();
+  readonly #remembered = new Map<Probe, Learn>();
   #facts: readonly ModelFacts[];
   #state: ModelState = { state: "unavailable", stateDetail: "The server has not been looked at yet; ask again." };
   #models: readonly BackendModel[] = [];
@@ -98,15 +99,16 @@ export class ModelList {
     const timer = setTimeout(() => abort.abort(late), probeTimeoutMs);
     timer.unref();
     try {
-      const { signal } = abort;
       this.#facts = await lookAt({
         upstream: this.#upstream,
         settings: this.#settings,
         dialect: this.#dialect,
-        signal,
+        signal: abort.signal,
+        remembered: this.#remembered,
       });
       this.#enter({ state: "available" });
     } catch (error) {
+      this.#remembered.clear();
       this.#enter(this.#awayState(toCoreError(error)));
     } finally {
       clearTimeout(timer);

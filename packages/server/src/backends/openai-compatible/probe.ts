@@ -11,7 +11,12 @@ export interface ProbeOptions {
   readonly settings: OpenaiCompatibleSettings;
   readonly dialect: Dialect;
   readonly signal: AbortSignal;
+  /** What was learnt with a request that the server writes into its log; kept until it goes away. */
+  readonly remembered: Map<Probe, Learn>;
 }
+
+/** What a probe adds to a model. */
+export type Learn = (facts: ModelFacts) => ModelFacts;
 
 /**
  * Asks a server what it serves. Costs it no inference.
@@ -72,14 +77,17 @@ function listedModel(entry: Loose, dialect: Dialect): ModelFacts {
   };
 }
 
-type Learn = (facts: ModelFacts) => ModelFacts;
-
 const unchanged: Learn = (facts) => facts;
 
 const probes: Readonly<Record<Probe, (options: ProbeOptions) => Promise<Learn>>> = {
   props: async (options) => propsOf(await ask(options, "/props")),
   "lm-studio": async (options) => lmStudioOf(await ask(options, "/api/v0/models")),
-  embeddings: probeEmbeddings,
+  embeddings: async (options) => {
+    const { remembered } = options;
+    const learn = remembered.get("embeddings") ?? (await probeEmbeddings(options));
+    if (learn !== unchanged) remembered.set("embeddings", learn);
+    return learn;
+  },
 };
 
 /** A page that may be missing; then nothing is learnt. */

@@ -220,6 +220,15 @@ describe("text and thoughts", () => {
     expect(await answerOf(sseAnswer([chunk({ content: "a" }), done]))).toMatchObject({ text: "a", finishes: ["stop"] });
   });
 
+  it("usage that counts only one of several candidates is put right", async () => {
+    const both = ["a", "b"].map((content, index) => ({
+      choices: [{ index, delta: { content }, finish_reason: "stop" }],
+    }));
+    const usage = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } };
+    const answer = await answerOf(sseAnswer([...both, usage, done]), { candidates: 2 });
+    expect(answer.events.at(-1)).toMatchObject({ usage: { inputTokens: 3, outputTokens: 2 } });
+  });
+
   it("usage on every chunk counts once, the last; without any, deltas are counted", async () => {
     const usages = [1, 2].map((completion_tokens) => ({
       ...chunk({ content: "a" }),

@@ -63,7 +63,7 @@ export class AnswerReader {
     this.#hasEnded = true;
     for (const candidate of this.#candidates) candidate.end(this.#events);
     const deltas = this.#candidates.reduce((sum, candidate) => sum + candidate.deltas, 0);
-    this.#events.push(usageEvent(this.#usage, this.#timings, deltas));
+    this.#events.push(usageEvent(this.#usage, this.#timings, deltas, this.#candidates.length));
     this.#flush();
   }
 
