@@ -46,7 +46,7 @@ describe("models", () => {
         emulated: ["tools"],
         limits: { contextTokens: 2048, parallel: 2 },
         details: { parameters: 134515008, quantization: "Q4_1", trainedContextTokens: 8192 },
-        parameters: { top_k: "honoured", reasoning_effort: "without_effect" },
+        parameters: { top_k: "honoured", tools: "emulated", reasoning_effort: "without_effect" },
       },
     ]);
     expect(backend.models()[0]?.limits).not.toHaveProperty("embeddingDimensions");

@@ -51,7 +51,7 @@ export function toBackendModel(
       ...(embeddingDimensions === undefined ? {} : { embeddingDimensions }),
     },
     details: facts.details,
-    parameters: parametersOf(dialect, capabilities, facts.hasEffort ?? true),
+    parameters: parametersOf(dialect, capabilities, facts),
     createdAtMs,
   };
 }

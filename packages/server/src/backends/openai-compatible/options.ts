@@ -1,7 +1,7 @@
 import type { Capabilities } from "@plenum/core";
 
 /** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts, answers or keys. */
-export interface OpenaiCompatibleLogger {
+interface OpenaiCompatibleLogger {
   info(details: object, message: string): void;
   warn(details: object, message: string): void;
 }

@@ -20,7 +20,7 @@ const samplingNames = [
 export function parametersOf(
   dialect: Dialect,
   capabilities: Capabilities,
-  hasEffort: boolean,
+  { hasEffort = true, toolsEmulated }: { readonly hasEffort?: boolean; readonly toolsEmulated: boolean },
 ): Readonly<Record<string, ParameterEffect>> {
   if (capabilities.embeddings && !capabilities.chat) {
     const truncate = dialect.truncatesEmbeddings === undefined ? "refused" : "honoured";
@@ -31,7 +31,7 @@ export function parametersOf(
     const parameter = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return [parameter, effect(dialect.sampling[name] !== undefined)] as const;
   });
-  const tools = effect(capabilities.tools);
+  const tools = toolsEmulated && capabilities.tools ? "emulated" : effect(capabilities.tools);
   return {
     ...Object.fromEntries(sampling),
     logprobs: effect(capabilities.logprobs),
