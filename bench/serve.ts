@@ -32,7 +32,10 @@ function createBackend(): ScriptedBackend {
 
 async function servePlenum(): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), "plenum-bench-"));
-  const config = await loadConfig({ flags: { home, port: 0, starterModel: false, logLevel: "silent" }, env: {} });
+  const config = await loadConfig({
+    flags: { home, port: 0, starterModel: false, localRuntimes: false, logLevel: "silent" },
+    env: {},
+  });
   const limits = { ...config.limits, textRetentionMs: 1_000 };
   const server = await createServer(
     { ...config, limits, embedded: { ...config.embedded, enabled: false } },

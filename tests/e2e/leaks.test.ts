@@ -23,7 +23,7 @@ let home: string;
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), "plenum-leaks-"));
-  const flags = { home, port: 0, starterModel: false, logLevel: "silent" } as const;
+  const flags = { home, port: 0, starterModel: false, localRuntimes: false, logLevel: "silent" } as const;
   const config = await loadConfig({ flags, env: {} });
   const limits = { ...config.limits, textRetentionMs: 200, eventRetentionMs: 200, resumeWindowMs: 200 };
   backend = new ScriptedBackend("scripted", [scriptedModel("m", { limits: { parallel: 16 } })]);

@@ -71,6 +71,7 @@ export async function startService(options: StartOptions = {}): Promise<RunningS
     "--models",
     models,
     "--no-starter-model",
+    "--no-local-runtimes",
     "--log-format",
     "json",
   ];

@@ -14,8 +14,8 @@ import {
   systemClock,
 } from "@plenum/core";
 import type { Logger } from "pino";
-import { createEmbeddedBackend, type EmbeddedBackend } from "./backends/embedded/index.ts";
 import { type Config, exposureProblem } from "./config/index.ts";
+import { createBackends } from "./create-backends.ts";
 import { createLmspDoor, type InterfaceEntry } from "./doors/lmsp/index.ts";
 import { createOllamaDoor } from "./doors/ollama/index.ts";
 import { createOpenaiDoor } from "./doors/openai/index.ts";
@@ -58,7 +58,7 @@ export interface PlenumServer {
 }
 
 /**
- * The composition root: the only place that knows doors, backends and stores together.
+ * The composition root: here doors, backends and stores meet.
  * @throws Error when the service would be open to a network without a token.
  */
 export async function createServer(config: Config, options: ServerOptions = {}): Promise<PlenumServer> {
@@ -66,8 +66,7 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   if (exposure !== undefined) throw new Error(exposure);
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
-  const embedded = createEmbedded(config, logger);
-  const backends = [...(embedded === undefined ? [] : [embedded]), ...(options.backends ?? [])];
+  const backends = [...(await createBackends(config, logger)), ...(options.backends ?? [])];
   const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
   metrics.watch(core);
   const doors = await createDoors(config);
@@ -104,29 +103,9 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     async close({ drainMs = config.limits.drainMs } = {}) {
       await core.close(drainMs);
       await http.close();
-      await embedded?.close();
+      await Promise.all(backends.map((backend) => backend.close()));
     },
   };
-}
-
-function createEmbedded({ embedded, models, home, limits }: Config, logger: Logger): EmbeddedBackend | undefined {
-  if (!embedded.enabled) return undefined;
-  return createEmbeddedBackend({
-    paths: [models],
-    models: Object.fromEntries(
-      Object.entries(embedded.models).map(([file, { id, ...settings }]) => [
-        file,
-        { ...settings, ...(id === undefined ? {} : { name: id }) },
-      ]),
-    ),
-    parallel: embedded.parallel,
-    ...(embedded.contextTokens === undefined ? {} : { contextTokens: embedded.contextTokens }),
-    ...(embedded.threads === undefined ? {} : { threads: embedded.threads }),
-    loadTimeoutMs: limits.loadTimeoutMs,
-    keepAliveMs: embedded.keepAliveMs,
-    cacheFolder: `${home}/cache`,
-    logger: logger.child({ room: "embedded" }),
-  });
 }
 
 function createServiceCore(config: Config, backends: readonly Backend[], observer: Observer): Core {

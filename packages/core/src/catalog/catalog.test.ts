@@ -21,6 +21,7 @@ describe("catalog", () => {
     const catalog = new Catalog([one, two]);
     expect(catalog.list()).toHaveLength(1);
     expect(catalog.resolve("m").routes.map(({ backend }) => backend.id)).toEqual(["two", "one"]);
+    expect(catalog.resolve("other-name").model.id).toBe("m");
     expect(catalog.resolve("two/other-name").model.runtimes.map(({ id }) => id)).toEqual(["one", "two"]);
   });
 

@@ -120,7 +120,7 @@ export class Catalog {
 
   #nameAliases(entry: ResolvedModel): void {
     for (const { backend, model } of entry.routes) {
-      for (const name of [`${backend.id}/${model.name}`, ...model.aliases]) {
+      for (const name of [`${backend.id}/${model.name}`, model.name, ...model.aliases]) {
         if (!this.#names.has(name)) this.#names.set(name, entry);
       }
     }

@@ -57,7 +57,14 @@ export type BackendEvent =
       /** The runtime's own word. */
       readonly rawFinishReason?: string;
     }
-  | { readonly type: "usage"; readonly usage: Usage; readonly promptMs?: number; readonly generationMs?: number };
+  | {
+      readonly type: "usage";
+      readonly usage: Usage;
+      /** For runtimes that tell it only at the end. */
+      readonly loadMs?: number;
+      readonly promptMs?: number;
+      readonly generationMs?: number;
+    };
 
 export type RunProgress =
   | { readonly kind: "queued"; readonly position: number; readonly expectedWaitMs?: number }

@@ -65,6 +65,8 @@ export interface ResponseRequest {
     readonly maxTokens?: number;
   };
   readonly sampling: Sampling;
+  /** What the door's API does with fields that the request leaves out, for runtimes without defaults of their own. */
+  readonly samplingDefaults?: Sampling;
   readonly reasoning: { readonly effort?: "none" | "minimal" | "low" | "medium" | "high" };
   /** Answers wanted, 1 … 8. */
   readonly candidates: number;

@@ -157,9 +157,11 @@ export class Run {
     return [started];
   }
 
-  #noteUsage({ usage, promptMs, generationMs }: Extract<BackendEvent, { type: "usage" }>): void {
+  #noteUsage(event: Extract<BackendEvent, { type: "usage" }>): void {
+    const { usage, loadMs, promptMs, generationMs } = event;
     this.#fold.setUsage(usage);
     this.#addTimings({
+      ...(loadMs === undefined ? {} : { loadMs }),
       ...(promptMs === undefined ? {} : { promptMs }),
       ...(generationMs === undefined ? {} : { generationMs }),
     });

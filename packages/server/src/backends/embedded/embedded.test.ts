@@ -317,6 +317,29 @@ describe.skipIf(missingModels !== undefined)("embedded backend with real models"
   });
 });
 
+describe.skipIf(missingModels !== undefined)("sampling", { timeout: timeoutMs }, () => {
+  test("a door's defaults hold for what the request leaves out, and only for that", async () => {
+    const backend = createEmbeddedBackend({ paths: [chatModelFile()], contextTokens: 512 });
+    const asked = chat("Count from one to ten.", { output: short(24), samplingDefaults: { repeatPenalty: 1.5 } });
+    const explicit = chat("Count from one to ten.", {
+      output: short(24),
+      sampling: { temperature: 0, repeatPenalty: 1.5 },
+    });
+    const plain = chat("Count from one to ten.", { output: short(24) });
+    const none = { ...asked, sampling: { temperature: 0, repeatPenalty: 1 } };
+    const [defaulted, said, unset, overridden] = [
+      await run(backend, asked),
+      await run(backend, explicit),
+      await run(backend, plain),
+      await run(backend, none),
+    ];
+    expect(defaulted?.text).toBe(said?.text);
+    expect(overridden?.text).toBe(unset?.text);
+    expect(defaulted?.text).not.toBe(unset?.text);
+    await backend.close();
+  });
+});
+
 describe.skipIf(missingModels !== undefined)("embedded backend with bad files", { timeout: timeoutMs }, () => {
   let folder: string;
   beforeAll(async () => {

@@ -36,7 +36,7 @@ export function engineRequest(request: BackendRequest, format: ChatFormat): Engi
     type: "generate",
     prompt: infill ?? { kind: "pieces", pieces: rendered?.pieces ?? [] },
     candidates,
-    sampling: samplingSettings(sampling),
+    sampling: samplingSettings({ ...request.samplingDefaults, ...sampling }),
     stop: [...new Set([...stop, ...(rendered?.stop ?? [])])],
     visibleTokens: format.visibleTokens,
     ...(output.maxTokens === undefined ? {} : { maxTokens: output.maxTokens }),

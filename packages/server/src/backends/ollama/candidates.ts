@@ -64,6 +64,7 @@ function sum(usages: readonly Usage[]): Usage {
       cachedInputTokens: 0,
       reasoningTokens: total(({ usage }) => usage.reasoningTokens),
     },
+    loadMs: longest(({ loadMs }) => loadMs),
     promptMs: longest(({ promptMs }) => promptMs),
     generationMs: longest(({ generationMs }) => generationMs),
   };

@@ -50,6 +50,7 @@ describe("recorded streams", () => {
       {
         type: "usage",
         usage: { inputTokens: 13, outputTokens: 16, cachedInputTokens: 0, reasoningTokens: 0 },
+        loadMs: 33.341612,
         promptMs: 40.929603,
         generationMs: 254.700849,
       },

@@ -159,6 +159,7 @@ function finishReason(raw: string | undefined, calls: number): FinishReason {
 }
 
 function usageOf(line: unknown): BackendEvent {
+  const loadMs = milliseconds(line, "load_duration");
   const promptMs = milliseconds(line, "prompt_eval_duration");
   const generationMs = milliseconds(line, "eval_duration");
   return {
@@ -170,6 +171,7 @@ function usageOf(line: unknown): BackendEvent {
       cachedInputTokens: 0,
       reasoningTokens: 0,
     },
+    ...(loadMs === undefined ? {} : { loadMs }),
     ...(promptMs === undefined ? {} : { promptMs }),
     ...(generationMs === undefined ? {} : { generationMs }),
   };

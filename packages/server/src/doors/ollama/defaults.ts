@@ -4,6 +4,8 @@ export const defaults = {
   version: "0.17.4",
   /** Chat and generate. */
   stream: true,
+  /** What Ollama samples with when neither a request nor the model says otherwise. */
+  sampling: { temperature: 0.8, topK: 40, topP: 0.9, minP: 0, repeatPenalty: 1.1, repeatLastN: 64 },
   /** A text that is too long for its embedding is cut. */
   truncateEmbeddings: true,
   /** What `think: true` asks for. */

@@ -1,5 +1,6 @@
 import type { ResponseRequest } from "@plenum/core";
 import { expect, test } from "vitest";
+import { defaults } from "./defaults.ts";
 import { toChatRequest, toGenerateRequest } from "./request.ts";
 import { chatSchema, generateSchema } from "./schema.ts";
 
@@ -78,6 +79,7 @@ test.each<[string, object, Partial<ResponseRequest>]>([
       },
     },
   ],
+  ["nothing at all: Ollama's own sampling", {}, { sampling: {}, samplingDefaults: defaults.sampling }],
 ])("chat: %s", (_name, body, expected) => {
   expect(chat(body).request).toEqual(expect.objectContaining(expected));
   expect(chat(body).withoutEffect).toEqual([]);

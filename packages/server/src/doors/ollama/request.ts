@@ -79,6 +79,7 @@ function convert(wire: WireChat | WireGenerate, headers: HeaderFields, input: Re
     model: nameOf(wire),
     input,
     output: { format: toFormat(wire.format), ...compact({ maxTokens: options.maxTokens }) },
+    samplingDefaults: defaults.sampling,
     sampling: { ...options.sampling, ...(isLogging ? { logprobs: wire.top_logprobs ?? 0 } : {}) },
     reasoning: compact({ effort: toEffort(wire.think) }),
     truncation: wire.truncate === true ? "oldest" : "none",

@@ -12,7 +12,8 @@ import type { TemplateTraits } from "./template-traits.ts";
 
 /** A request as messages. */
 export interface Conversation {
-  readonly system: string;
+  /** Undefined: nothing was said, and the template's own default stands. Empty: nothing is wanted. */
+  readonly system: string | undefined;
   readonly messages: readonly TemplateMessage[];
   /** Text of a last assistant message, which the answer continues. */
   readonly prefill?: { readonly text: string; readonly reasoning?: string };
@@ -20,14 +21,15 @@ export interface Conversation {
 
 /**
  * Items as the messages of a template. System and developer texts and `instructions` become one system text, in order.
- * Calls join the assistant's message before them. A conversation that ends with an assistant's message is continued
- * (as Ollama and llama-server do): that text is put behind the generation prompt and is not part of the answer; a format or forced call holds for the answer alone.
+ * Calls join the assistant's message before them. A conversation that ends with an assistant's message is continued, as
+ * llama-server does: that text is put behind the generation prompt and is not part of the answer; a format or forced
+ * call holds for the answer alone.
  * @throws CoreError unsupported-capability for images
  */
 export function buildConversation(request: BackendRequest, traits: TemplateTraits): Conversation {
   const items = itemsOf(request);
   const system = [
-    request.instructions ?? "",
+    ...(request.instructions === undefined ? [] : [request.instructions]),
     ...items.flatMap((item) => (item.type === "message" && isSystem(item) ? [textOf(item)] : [])),
   ];
   const rest = items.filter((item) => !isSystem(item));
@@ -36,7 +38,7 @@ export function buildConversation(request: BackendRequest, traits: TemplateTrait
   const builder = new MessageBuilder(traits);
   for (const item of isContinued ? rest.slice(0, -1) : rest) builder.add(item);
   const { messages, reasoning } = builder.end();
-  const systemText = system.filter((text) => text !== "").join("\n\n");
+  const systemText = system.length === 0 ? undefined : system.filter((text) => text !== "").join("\n\n");
   if (!isContinued) return { system: systemText, messages };
   const prefill = { text: textOf(last), ...(reasoning === "" ? {} : { reasoning }) };
   return { system: systemText, messages, prefill };

@@ -44,8 +44,9 @@ function renderConversation(
 ): string {
   const isNative = traits.toolSyntax !== undefined;
   const shown = hasTools(request) ? request.tools : [];
-  const system = [conversation.system, isNative || shown.length === 0 ? "" : toolsText(shown, request.toolChoice)];
-  const systemText = system.filter((each) => each !== "").join("\n\n");
+  const tools = isNative || shown.length === 0 ? [] : [toolsText(shown, request.toolChoice)];
+  const system = [...(conversation.system === undefined ? [] : [conversation.system]), ...tools];
+  const systemText = system.length === 0 ? undefined : system.filter((each) => each !== "").join("\n\n");
   const input: Omit<TemplateInput, "messages"> = {
     tools: isNative ? shown.map((tool) => ({ type: "function", function: describeTool(tool) })) : [],
     ...thinkingOf(request),
@@ -85,12 +86,13 @@ function thinkingOf({ reasoning }: BackendRequest): Pick<TemplateInput, "enableT
 
 /** One system message in front, or its text in the first message of the user where the template knows no such role. */
 function withSystem(
-  system: string,
+  system: string | undefined,
   messages: readonly TemplateMessage[],
   traits: TemplateTraits,
 ): readonly TemplateMessage[] {
-  if (system === "") return messages;
+  if (system === undefined) return messages;
   if (traits.systemRole) return [{ role: "system", content: system }, ...messages];
+  if (system === "") return messages;
   const first = messages[0];
   if (first?.role !== "user") return [{ role: "user", content: system }, ...messages];
   return [{ ...first, content: first.content === "" ? system : `${system}\n\n${first.content}` }, ...messages.slice(1)];

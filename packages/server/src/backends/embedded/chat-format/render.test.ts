@@ -19,6 +19,11 @@ describe("the model's own template", () => {
     );
   });
 
+  test("an empty system text takes the default's place, too; a template without the role shows none of it", () => {
+    const prompt = promptText(formatOf("smollm2").render(ask("Hi", { instructions: "" })));
+    expect(prompt).toBe("<|im_start|>system\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  });
+
   test("instructions, system and developer texts become one system message", () => {
     const items = [
       message("system", "one"),

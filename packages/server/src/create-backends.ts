@@ -1,0 +1,65 @@
+import type { Backend } from "@plenum/core";
+import type { Logger } from "pino";
+import { createEmbeddedBackend } from "./backends/embedded/index.ts";
+import { createOllamaBackend } from "./backends/ollama/index.ts";
+import { createOpenaiCompatibleBackend } from "./backends/openai-compatible/index.ts";
+import type { Config, RuntimeConfig } from "./config/index.ts";
+import { findLocalRuntimes } from "./discovery/local/index.ts";
+
+/**
+ * Everything that runs models for this service, in the order in which bare model names go: the embedded engine, the
+ * runtimes of the configuration, those that already run on this machine.
+ */
+export async function createBackends(config: Config, logger: Logger): Promise<readonly Backend[]> {
+  const named = config.runtimes.map((runtime) => createRuntime(runtime, logger));
+  const found = config.findLocalRuntimes ? await createFound(config, logger) : [];
+  return [...createEmbedded(config, logger), ...named, ...found];
+}
+
+function createEmbedded({ embedded, models, home, limits }: Config, logger: Logger): readonly Backend[] {
+  if (!embedded.enabled) return [];
+  const settings = Object.entries(embedded.models).map(
+    ([file, { id, ...rest }]) => [file, { ...rest, ...(id === undefined ? {} : { name: id }) }] as const,
+  );
+  const backend = createEmbeddedBackend({
+    paths: [models],
+    models: Object.fromEntries(settings),
+    parallel: embedded.parallel,
+    ...(embedded.contextTokens === undefined ? {} : { contextTokens: embedded.contextTokens }),
+    ...(embedded.threads === undefined ? {} : { threads: embedded.threads }),
+    loadTimeoutMs: limits.loadTimeoutMs,
+    keepAliveMs: embedded.keepAliveMs,
+    cacheFolder: `${home}/cache`,
+    logger: logger.child({ room: "embedded" }),
+  });
+  return [backend];
+}
+
+async function createFound(config: Config, logger: Logger): Promise<readonly Backend[]> {
+  const known = config.runtimes.map(({ url }) => url);
+  const found = await findLocalRuntimes({
+    own: [`127.0.0.1:${config.port}`, ...known],
+    takenNames: config.runtimes.map(({ name }) => name),
+  });
+  return found.map(({ name, kind, baseUrl }) => {
+    logger.info({ runtime: name, kind, url: baseUrl }, "runtime found on this machine");
+    return createRuntime({ name, kind, url: baseUrl, headers: {} }, logger);
+  });
+}
+
+type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };
+
+function createRuntime({ name, kind, url, apiKey, headers, parallel, models }: Runtime, logger: Logger): Backend {
+  const options = {
+    id: name,
+    baseUrl: url,
+    ...(parallel === undefined ? {} : { parallel }),
+    ...(models === undefined ? {} : { models }),
+    logger: logger.child({ room: "runtimes", runtime: name }),
+  };
+  if (kind !== "ollama") {
+    return createOpenaiCompatibleBackend({ ...options, kind, headers, ...(apiKey === undefined ? {} : { apiKey }) });
+  }
+  const authorization = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  return createOllamaBackend({ ...options, headers: { ...authorization, ...headers } });
+}
