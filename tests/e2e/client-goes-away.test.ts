@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   chatModel,
+  endless,
   longPrompt,
   measured,
   post,
@@ -22,6 +23,7 @@ describe.skipIf(skipReason !== undefined)("a client goes away", () => {
     model: chatModel,
     messages: [{ role: "user", content }],
     max_tokens: 4_000,
+    ...endless,
     stream,
   });
   const running = () => service.metric("plenum_running");

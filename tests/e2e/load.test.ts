@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   chatModel,
+  endless,
   type Json,
   measured,
   post,
@@ -86,9 +87,10 @@ describe.skipIf(skipReason !== undefined)("many at once", () => {
 
   it("kill -9 of the engine in the middle: its clients get a problem, new ones an answer", async () => {
     const answers = Array.from({ length: 4 }, () =>
-      fetch(`${service.url}/v1/chat/completions`, post({ ...chat("Write a long story.", 2_000), stream: true })).then(
-        (answer) => answer.text(),
-      ),
+      fetch(
+        `${service.url}/v1/chat/completions`,
+        post({ ...chat("Write a long story.", 2_000), ...endless, stream: true }),
+      ).then((answer) => answer.text()),
     );
     await waitFor(async () => ((await service.metric("plenum_running")) === 4 ? true : undefined));
     await new Promise((done) => setTimeout(done, 500));

@@ -149,5 +149,8 @@ export const post = (body: unknown, signal?: AbortSignal): RequestInit => ({
   ...(signal ? { signal } : {}),
 });
 
+/** Bars the starter model's end tokens: an answer goes on until its limit. */
+export const endless = { logit_bias: { 0: -100, 2: -100 } };
+
 /** A prompt of about 1,000 tokens. */
 export const longPrompt = `Summarise: ${"The history of rivers in Europe is long and full of trade, floods, mills and bridges. ".repeat(55)}`;
