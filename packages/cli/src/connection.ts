@@ -1,5 +1,6 @@
 import { type Client, createClient } from "@plenum/client";
 import type { Command } from "commander";
+import { stopOnSignal } from "./serve/stop-on-signal.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 export interface ConnectionFlags {
@@ -28,9 +29,9 @@ export function connect(flags: ConnectionFlags, around: Surroundings): Client {
   });
 }
 
-/** An abort at the first signal, for commands that end with it; call `end` when the work is over. */
+/** An abort at the first signal, for commands that end with it; a second one ends the process. Call `end` at the end. */
 export function abortOnSignal(around: Surroundings): { readonly signal: AbortSignal; end(): void } {
   const abort = new AbortController();
-  const end = around.onSignal(() => abort.abort());
+  const end = around.onSignal(stopOnSignal(abort, around));
   return { signal: abort.signal, end };
 }

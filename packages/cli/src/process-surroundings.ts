@@ -3,10 +3,14 @@ import type { Input, Lines, Output, Surroundings } from "./surroundings.ts";
 
 /** The process that `plenum` runs in. */
 export function processSurroundings(): Surroundings {
+  const reader: Reader = { isNeeded: true };
   return {
     env: process.env,
-    output: outputOf(process.stdout),
-    errors: outputOf(process.stderr),
+    output: outputOf(process.stdout, reader),
+    errors: outputOf(process.stderr, reader),
+    outliveReader: () => {
+      reader.isNeeded = false;
+    },
     input: processInput(),
     onSignal(listener) {
       process.on("SIGINT", listener);
@@ -20,11 +24,14 @@ export function processSurroundings(): Surroundings {
   };
 }
 
-function outputOf(stream: NodeJS.WriteStream): Output {
+interface Reader {
+  isNeeded: boolean;
+}
+
+function outputOf(stream: NodeJS.WriteStream, reader: Reader): Output {
   // A reader that goes away, such as `head`, is no mistake: what is left has no one to read it.
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit();
-    throw error;
+    if (reader.isNeeded) process.exit(error.code === "EPIPE" ? 0 : 1);
   });
   return { write: (text) => void stream.write(text), isTerminal: stream.isTTY === true };
 }

@@ -15,6 +15,8 @@ export interface Surroundings {
   readonly fetch?: Fetch;
   /** Calls the listener for each signal instead of ending the process; the returned function ends that. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
+  /** The work goes on when nobody reads what is written: a service serves others. */
+  outliveReader(): void;
   /** Ends the process at once. */
   exitNow(code: number): void;
 }

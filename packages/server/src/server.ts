@@ -66,10 +66,10 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   if (exposure !== undefined) throw new Error(exposure);
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
+  const doors = await createDoors(config);
   const backends = [...(await createBackends(config, logger)), ...(options.backends ?? [])];
   const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
   metrics.watch(core);
-  const doors = await createDoors(config);
   const readiness = watchReadiness(core);
   const http = new HttpService({
     core,

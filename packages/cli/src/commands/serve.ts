@@ -49,6 +49,7 @@ type ServeFlags = Omit<ConfigFlags, "starterModel" | "localRuntimes"> & {
 };
 
 async function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
+  around.outliveReader();
   const stop = new AbortController();
   const forget = around.onSignal(stopOnSignal(stop, around));
   try {

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type Client, createClient, LmspError } from "@plenum/client";
 import { addressOf, type ConnectionFlags, connect } from "../connection.ts";
-import { firstChatModel } from "../serve/first-model.ts";
 import type { Surroundings } from "../surroundings.ts";
 
 /** A service to talk to, and how to let go of it. */
@@ -11,9 +10,6 @@ export interface UsedService {
 }
 
 const probeMs = 5000;
-
-/** Longest wait for a service of our own to have looked through its model folder. */
-const catalogWaitMs = 20_000;
 
 /**
  * The service at the address; when none answers there and the address is this machine's, one of our own in this
@@ -43,7 +39,7 @@ function isOwnMachine(address: string): boolean {
 
 async function startOwnService(around: Surroundings, signal: AbortSignal): Promise<UsedService> {
   around.errors.write("No service is running; one is started for this command.\n");
-  const { createServer, hasModelFile, loadConfig } = await import("@plenum/server");
+  const { createServer, loadConfig } = await import("@plenum/server");
   const { fetchStarterModel } = await import("../serve/starter-model.ts");
   const config = await loadConfig({
     // The log goes where the answer goes: here it is silent, also when the environment asks for more.
@@ -60,9 +56,7 @@ async function startOwnService(around: Surroundings, signal: AbortSignal): Promi
   try {
     signal.throwIfAborted();
     await server.listen();
-    const client = createClient({ baseUrl: server.url, token });
-    if (await hasModelFile(config.models)) await firstChatModel(client, catalogWaitMs);
-    return { client, release };
+    return { client: createClient({ baseUrl: server.url, token }), release };
   } catch (error) {
     await release();
     throw error;

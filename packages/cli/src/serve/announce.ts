@@ -17,7 +17,7 @@ export async function announce(
 ): Promise<void> {
   const client = createClient({ baseUrl: server.url, ...(around.fetch !== undefined && { fetch: around.fetch }) });
   const needsToken = config.auth.tokens.length > 0;
-  const model = needsToken ? undefined : await firstChatModel(client, catalogWaitMs);
+  const model = needsToken ? undefined : await firstChatModel(client, AbortSignal.timeout(catalogWaitMs));
   // `npm start` puts no `plenum` on the PATH.
   const command = around.env["npm_lifecycle_event"] === "start" ? "npx plenum" : "plenum";
   around.output.write(announcement({ server, config, version, model, needsToken, command }));

@@ -53,6 +53,7 @@ export function fakeSurroundings(options: FakeOptions = {}): FakeSurroundings {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    outliveReader: () => undefined,
     exitNow: (code) => void exits.push(code),
     written,
     requests,

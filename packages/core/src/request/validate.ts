@@ -87,6 +87,17 @@ function validateInput({ input, instructions }: ResponseRequest): void {
 }
 
 function validateItem(item: InputItem, index: number): void {
+  if (item.type === "message") {
+    for (const [place, part] of item.content.entries()) {
+      // A runtime would fetch any other address from inside the operator's network.
+      if (part.type === "image" && !/^data:/i.test(part.url)) {
+        refuse(
+          `input[${index}].content[${place}]`,
+          "images are not fetched from the web; send the bytes as a data: URL.",
+        );
+      }
+    }
+  }
   if (item.type === "function_call" && !isJsonObject(item.arguments)) {
     refuse(`input[${index}].arguments`, `arguments of '${item.name}' must be the JSON text of an object.`);
   }

@@ -411,6 +411,17 @@ describe("responses", () => {
     ["empty stop", { sampling: { stop: [""] } }, "invalid-request", "sampling.stop"],
     ["bias on no token", { sampling: { logitBias: { x: 1 } } }, "invalid-request", "sampling.logit_bias"],
     ["no tokens", { output: { format: { type: "text" }, maxTokens: 0 } }, "invalid-request", "output.max_tokens"],
+    [
+      "an image on the web",
+      {
+        input: {
+          kind: "items",
+          items: [{ type: "message", role: "user", content: [{ type: "image", url: "http://169.254.169.254/" }] }],
+        },
+      },
+      "invalid-request",
+      "input[0].content[0]",
+    ],
     ["nine candidates", { candidates: 9 }, "invalid-request", "candidates"],
     ["priority", { priority: 9 }, "invalid-request", "priority"],
     ["a deadline beyond every date", { deadlineMs: 9e15 }, "invalid-request", "deadline"],

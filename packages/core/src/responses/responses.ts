@@ -107,7 +107,7 @@ export class Responses {
       throw error;
     }
     const { supersedes } = request;
-    if (supersedes !== undefined) await this.cancel(supersedes, caller.principal, "superseded");
+    if (supersedes !== undefined) await this.#supersede(supersedes, caller.principal);
     return this.#owned(id, run, prepared);
   }
 
@@ -219,6 +219,15 @@ export class Responses {
       ...settled,
       ...(previous === undefined ? {} : { previousResponseId: `resp_${uniquePart(previous)}` }),
     };
+  }
+
+  /** What is gone by now has nothing left to cancel. */
+  async #supersede(id: string, principal: Principal): Promise<void> {
+    try {
+      await this.cancel(id, principal, "superseded");
+    } catch (error) {
+      if (!(error instanceof CoreError && error.code === "not-found")) throw error;
+    }
   }
 
   async #requireOwn(id: string, principal: Principal): Promise<void> {

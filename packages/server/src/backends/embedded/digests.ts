@@ -26,6 +26,7 @@ export class Digests {
   #known: Promise<Map<string, string>> | undefined;
   #queue: Wanted[] = [];
   #child: ChildProcess | undefined;
+  #isClosed = false;
 
   /** @param folder keeps the digests over restarts; undefined: nothing is kept */
   constructor(folder: string | undefined) {
@@ -49,12 +50,14 @@ export class Digests {
 
   /** Ends the child; what is still wanted stays unknown. */
   close(): void {
+    this.#isClosed = true;
     for (const wanted of this.#queue.splice(0)) wanted.resolve(undefined);
     this.#child?.kill("SIGKILL");
     this.#child = undefined;
   }
 
   #ask(file: DigestedFile): Promise<string | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       this.#queue.push({ file, resolve });
       if (this.#queue.length === 1) this.#sendNext();
@@ -68,8 +71,11 @@ export class Digests {
       this.#child = undefined;
       return;
     }
-    this.#child ??= this.#start();
-    this.#child.send(wanted.file.path);
+    const child = this.#child ?? this.#start();
+    this.#child = child;
+    // A machine that is out of processes or descriptors gives a child that was never there.
+    if (child.connected) child.send(wanted.file.path, () => undefined);
+    else this.#settle(child, undefined);
   }
 
   #start(): ChildProcess {
@@ -80,7 +86,7 @@ export class Digests {
     child.stderr?.resume();
     child.on("message", (answer: { readonly sha256?: string }) => this.#settle(child, answer.sha256));
     child.once("exit", () => this.#settle(child, undefined));
-    child.once("error", () => this.#settle(child, undefined));
+    child.on("error", () => this.#settle(child, undefined));
     return child;
   }
 

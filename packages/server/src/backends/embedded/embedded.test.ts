@@ -317,6 +317,35 @@ describe.skipIf(missingModels !== undefined)("embedded backend with real models"
   });
 });
 
+describe.skipIf(missingModels !== undefined)("beside a running answer", { timeout: timeoutMs }, () => {
+  const forever = { output: { format: { type: "text" } }, sampling: { logitBias: { 0: -100, 2: -100 } } } as const;
+
+  test("an unload does not hold up who comes next; a signal to the group does not end the engine", async () => {
+    const backend = createEmbeddedBackend({ paths: [chatModelFile()], contextTokens: 2_048 });
+    await backend.ready;
+    const abort = new AbortController();
+    let pieces = 0;
+    const long = backend.respond(
+      chat("Write.", forever),
+      (events) => {
+        pieces += events.length;
+      },
+      abort.signal,
+    );
+    await expect.poll(() => pieces, { timeout: 60_000 }).toBeGreaterThan(2);
+    const unloaded = backend.unload("smollm2:135m");
+    const pid = backend.processes()[0]?.pid ?? 0;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
+    const next = await run(backend, chat("Hi", { output: short(3) }));
+    expect(next.text.length).toBeGreaterThan(0);
+    expect(backend.processes()[0]?.pid).toBe(pid);
+    abort.abort(new Error("enough"));
+    await expect(long).rejects.toThrow("enough");
+    await unloaded;
+    await backend.close();
+  });
+});
+
 describe.skipIf(missingModels !== undefined)("sampling", { timeout: timeoutMs }, () => {
   test("a door's defaults hold for what the request leaves out, and only for that", async () => {
     const backend = createEmbeddedBackend({ paths: [chatModelFile()], contextTokens: 512 });

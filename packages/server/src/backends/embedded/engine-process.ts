@@ -36,6 +36,7 @@ export class EngineProcess {
   readonly #listeners = new Map<number, EngineListener>();
   #settleReady: { resolve: (ready: EngineReady) => void; reject: (error: CoreError) => void } | undefined;
   #nextId = 1;
+  #isReady = false;
   #log = "";
   #lost: CoreError | undefined;
 
@@ -52,12 +53,12 @@ export class EngineProcess {
         resolve(how);
       };
       this.#child.once("exit", (code, signal) => leave(signal ?? `exit code ${code}`));
-      this.#child.once("error", (error) => leave(error.message));
+      this.#child.on("error", (error) => leave(error.message));
     });
     this.#child.on("message", (message: EngineMessage) => this.#take(message));
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => {
-        this.#log = (this.#log + text).slice(-mostLogCharacters);
+        this.#log = (this.#log + this.#loggable(text)).slice(-mostLogCharacters);
       });
     }
     this.send({ type: "start", config: options.config });
@@ -112,6 +113,7 @@ export class EngineProcess {
     switch (message.type) {
       case "ready":
         this.rssBytes = message.rssBytes;
+        this.#isReady = true;
         this.#settleReady?.resolve(message);
         return;
       case "load-failed":
@@ -123,6 +125,13 @@ export class EngineProcess {
       case "events":
         for (const event of message.events) this.#listeners.get(event.id)?.onEvent(event);
     }
+  }
+
+  /** Once requests come, the engine may print what is in them; only lines of its own rooms are kept then. */
+  #loggable(text: string): string {
+    if (!this.#isReady) return text;
+    const lines = text.split("\n").filter((line) => /^(ggml|GGML|llama_|CUDA|terminate called)/.test(line));
+    return lines.map((line) => `${line}\n`).join("");
   }
 
   #leave(how: string): void {

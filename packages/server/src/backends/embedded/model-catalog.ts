@@ -72,7 +72,9 @@ export class ModelCatalog {
     this.#models = models;
     for (const model of stale) void model.runner.unload();
     this.#changed();
-    void this.#addDigests(models);
+    this.#addDigests(models).catch((error: unknown) => {
+      this.#settings.logger.warn({ cause: String(error) }, "digests could not be taken");
+    });
   }
 
   async #open(file: DigestedFile, taken: ReadonlySet<string>): Promise<EmbeddedModel | undefined> {

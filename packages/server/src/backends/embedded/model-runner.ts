@@ -97,6 +97,9 @@ export class ModelRunner {
    */
   async acquire(signal: AbortSignal): Promise<RunningModel> {
     while (this.#stopping !== undefined) await abortable(this.#stopping, signal);
+    signal.throwIfAborted();
+    // Who wants it loaded now outweighs who wanted it unloaded after a running answer.
+    this.#isUnloadWanted = false;
     this.#active += 1;
     this.#stopIdleTimer();
     try {
@@ -121,11 +124,16 @@ export class ModelRunner {
     this.#failures = 0;
   }
 
-  /** Ends the child when its running requests have ended; later ones wait and load the model again. */
+  /** Ends the child when its running requests have ended, unless another one has come meanwhile. */
   async unload(): Promise<void> {
     clearTimeout(this.#restartTimer);
     if (this.#running === undefined && this.#stopping === undefined) return;
-    this.#stopping ??= this.#stopWhenIdle().finally(() => {
+    this.#isUnloadWanted = true;
+    if (this.#active > 0) {
+      await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+      if (!this.#isUnloadWanted) return;
+    }
+    this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined;
     });
     await this.#stopping;
@@ -137,6 +145,7 @@ export class ModelRunner {
     clearTimeout(this.#restartTimer);
     this.#stopIdleTimer();
     await this.#engine?.stop();
+    await this.#running?.catch(() => undefined);
   }
 
   /** Lets a model whose file could not be read be tried once more. */
@@ -161,7 +170,9 @@ export class ModelRunner {
     this.#options.onChange();
     try {
       await this.#waitForRetry();
-      const running = await this.#load(await this.#options.prepare());
+      const config = await this.#options.prepare();
+      if (this.#isClosing) throw closingError();
+      const running = await this.#load(config);
       this.#isLoaded = true;
       if (this.#active === 0) this.#startIdleTimer(this.#options.keepAliveMs);
       return running;
@@ -246,10 +257,8 @@ export class ModelRunner {
     }, waitMs).unref();
   }
 
-  async #stopWhenIdle(): Promise<void> {
-    this.#isUnloadWanted = true;
+  async #stop(): Promise<void> {
     try {
-      if (this.#active > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
       await this.#running?.catch(() => undefined);
       this.#stopIdleTimer();
       await this.#engine?.stop();

@@ -21,6 +21,7 @@ export async function runCandidates(
 ): Promise<void> {
   const stop = new AbortController();
   const onAbort = (): void => stop.abort(signal.reason);
+  if (signal.aborted) onAbort();
   signal.addEventListener("abort", onAbort, { once: true });
   const usages: Usage[] = [];
   let isAccepted = false;

@@ -146,8 +146,9 @@ function parsedLine(text: string): unknown {
   try {
     const line: unknown = JSON.parse(text);
     if (typeof line === "object" && line !== null) return line;
-  } catch (cause) {
-    throw new CoreError("backend-error", "Ollama sent a line that is not JSON.", {}, { cause });
+  } catch {
+    // Not as the cause: the parser may quote the line, which must not reach a log.
+    throw new CoreError("backend-error", "Ollama sent a line that is not JSON.");
   }
   throw new CoreError("backend-error", "Ollama sent a line that is not a JSON object.");
 }

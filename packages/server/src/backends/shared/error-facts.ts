@@ -17,7 +17,7 @@ type Loose = Readonly<Record<string, unknown>>;
 /** @param body the parsed JSON, undefined when there is none @param text the body as it came */
 export function errorFacts(body: unknown, text = ""): ErrorFacts {
   const found = innermost(body);
-  if (found === undefined) return { message: /<[a-z!/][^>]*>/i.test(text) ? "" : cleanMessage(text), words: [] };
+  if (found === undefined) return { message: isMarkup(text) ? "" : cleanMessage(text), words: [] };
   if (typeof found === "string") return { message: cleanMessage(found), words: [] };
   const { type, code, status, param, n_prompt_tokens: requested, n_ctx: limit } = found;
   const httpStatus = [code, status].map(Number).find((value) => Number.isInteger(value) && value >= 400 && value < 600);
@@ -29,6 +29,11 @@ export function errorFacts(body: unknown, text = ""): ErrorFacts {
     ...(typeof requested === "number" ? { requested } : {}),
     ...(typeof limit === "number" ? { limit } : {}),
   };
+}
+
+/** A page for browsers. Only its beginning is looked at: the body is a stranger's, and may be made to be slow. */
+function isMarkup(text: string): boolean {
+  return /<[a-z!/][^<>]*>/i.test(text.slice(0, 4_096));
 }
 
 /** `{error: {…}}`, `{error: "…"}`, `[{error}]`, `{errors: […]}`, `{detail: …}` and the object itself. */

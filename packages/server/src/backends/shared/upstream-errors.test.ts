@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { errorFacts } from "./error-facts.ts";
 import { streamedError, upstreamError } from "./upstream-errors.ts";
 
 function answer(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
@@ -267,4 +268,9 @@ describe("streamedError", () => {
     [{ object: "error", message: "no", code: 40001 }, "backend-error"],
     [{ error: { code: "429", message: "no" } }, "overloaded"],
   ])("%j is %s", (body, code) => expect(streamedError(body).code).toBe(code));
+});
+
+it("an error page that is made to be slow is read as quickly as any other", () => {
+  expect(errorFacts(undefined, "<a".repeat(128_000)).message.length).toBeLessThan(10_000);
+  expect(errorFacts(undefined, `<html>${"x".repeat(100_000)}`).message).toBe("");
 });

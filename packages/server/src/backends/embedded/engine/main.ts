@@ -20,6 +20,8 @@ process.on("message", (message: ServiceMessage) => {
   if (message.type === "exit") process.exit(0);
   handle(message);
 });
+// A terminal and a service manager send these to the whole group; the service lets running answers finish first.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 // The service is gone, so nobody is left to answer.
 process.on("disconnect", () => process.exit(0));
 
