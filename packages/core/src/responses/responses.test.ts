@@ -370,6 +370,14 @@ describe("responses", () => {
     await expect(responses.create(large, testCaller, "lmsp")).rejects.toMatchObject({ code: "overloaded" });
   });
 
+  it("forgets at its end what is larger than the whole budget", async () => {
+    const { responses, store, core } = setUp({ limits: { recordBytesTotal: 10 } });
+    expect((await (await responses.create(request, testCaller, "lmsp")).done).status).toBe("completed");
+    await settle();
+    expect(store.size).toBe(0);
+    expect(core.log.bytes).toBe(0);
+  });
+
   it("a request that waited for the models is refused when the service drains meanwhile", async () => {
     let known: () => void = () => {};
     const backend = new ScriptedBackend("b", [scriptedModel("m")]);

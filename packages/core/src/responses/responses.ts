@@ -315,8 +315,9 @@ export class Responses {
       onEnd: (ended) => {
         this.#runs.get(ended.id)?.owner.close();
         this.#runs.delete(ended.id);
-        this.#retention.keep(ended.id, request.store, estimateOutputBytes(ended.output));
         put(ended);
+        // Last: what is larger than the budget by itself is forgotten at once.
+        this.#retention.keep(ended.id, request.store, estimateOutputBytes(ended.output));
         this.#detach(lease.release());
       },
     });
