@@ -10,6 +10,8 @@ from checks import CITY, PERSON, check, city_of, main, person_of, raised, sane_v
 
 HELLO = [{"role": "user", "content": "Say hello."}]
 STORY = [{"role": "user", "content": "Write a very long story."}]
+# An answer that a check interrupts can't end before: this client knows no other way to bar the end.
+ENDLESS = {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 99}, "minItems": 500}
 GREEDY = {"num_predict": 16, "temperature": 0}
 LONG = {"num_predict": 4000}
 
@@ -201,7 +203,7 @@ def embeds_by_the_older_call(service):
 
 @check
 def abort_in_a_stream_frees_the_slot(service):
-    stream = client_of(service).chat(model=service.chat_model, messages=STORY, options=LONG, stream=True)
+    stream = client_of(service).chat(model=service.chat_model, messages=STORY, options=LONG, format=ENDLESS, stream=True)
     next(stream)
     assert service.running() == 1, service.running()
     stream.close()
@@ -212,7 +214,7 @@ def abort_in_a_stream_frees_the_slot(service):
 def abort_before_the_answer_frees_the_slot(service):
     async def run():
         async with AsyncClient(host=service.url) as client:
-            task = asyncio.create_task(client.chat(model=service.chat_model, messages=STORY, options=LONG))
+            task = asyncio.create_task(client.chat(model=service.chat_model, messages=STORY, options=LONG, format=ENDLESS))
             await asyncio.to_thread(service.wait_until_busy)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -226,7 +228,7 @@ def abort_before_the_answer_frees_the_slot(service):
 def timeout_of_the_client_frees_the_slot(service):
     client = client_of(service, timeout=1.0)
     # This client passes on the exception of the HTTP library that it is built on.
-    raised(httpx.ReadTimeout, lambda: client.chat(model=service.chat_model, messages=STORY, options=LONG))
+    raised(httpx.ReadTimeout, lambda: client.chat(model=service.chat_model, messages=STORY, options=LONG, format=ENDLESS))
     return f"free after {service.wait_until_free()} ms"
 
 

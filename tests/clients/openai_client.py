@@ -11,6 +11,8 @@ from checks import CITY, PERSON, check, city_of, dot, main, person_of, raised, s
 
 HELLO = [{"role": "user", "content": "Say hello."}]
 STORY = [{"role": "user", "content": "Write a very long story."}]
+# Bars the starter model's end tokens: an answer that a check interrupts can't end before.
+ENDLESS = {"max_tokens": 4000, "logit_bias": {"0": -100, "2": -100}}
 WEATHER = [{"role": "user", "content": "What is the weather in Paris?"}]
 WEATHER_TOOL = {
     "type": "function",
@@ -299,7 +301,7 @@ def embeds_floats_alike(service):
 @check
 def abort_in_a_stream_frees_the_slot(service):
     stream = client_of(service).chat.completions.create(
-        model=service.chat_model, messages=STORY, stream=True, max_tokens=4000
+        model=service.chat_model, messages=STORY, stream=True, **ENDLESS
     )
     for _ in stream:
         break
@@ -312,7 +314,7 @@ def abort_in_a_stream_frees_the_slot(service):
 def abort_before_the_answer_frees_the_slot(service):
     async def run():
         async with AsyncOpenAI(base_url=f"{service.url}/v1", api_key="any", max_retries=0) as client:
-            call = client.chat.completions.create(model=service.chat_model, messages=STORY, max_tokens=4000)
+            call = client.chat.completions.create(model=service.chat_model, messages=STORY, **ENDLESS)
             task = asyncio.create_task(call)
             await asyncio.to_thread(service.wait_until_busy)
             task.cancel()
@@ -328,7 +330,7 @@ def timeout_of_the_client_frees_the_slot(service):
     client = client_of(service, timeout=1.0)
     raised(
         openai.APITimeoutError,
-        lambda: client.chat.completions.create(model=service.chat_model, messages=STORY, max_tokens=4000),
+        lambda: client.chat.completions.create(model=service.chat_model, messages=STORY, **ENDLESS),
     )
     return f"free after {service.wait_until_free()} ms"
 

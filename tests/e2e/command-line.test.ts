@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   chatModel,
   cleanEnv,
+  endless,
   measured,
   post,
   type RunningService,
@@ -173,7 +174,8 @@ describe("plenum serve", () => {
     "lets a running answer finish when it is told to stop, and says that it drains",
     async () => {
       const service = await startService();
-      const chat = { model: "smollm2", messages: [{ role: "user", content: "Write a story." }], max_tokens: 60 };
+      const messages = [{ role: "user", content: "Write a story." }];
+      const chat = { model: "smollm2", messages, max_tokens: 200, ...endless };
       const whole = service.json("/v1/chat/completions", post(chat));
       const streamed = fetch(`${service.url}/v1/chat/completions`, post({ ...chat, stream: true })).then((answer) =>
         answer.text(),
