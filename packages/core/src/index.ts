@@ -13,6 +13,7 @@ export type {
   ParameterEffect,
 } from "./catalog/model.ts";
 export { ModelLifecycle } from "./catalog/model-lifecycle.ts";
+export { matchesPattern } from "./catalog/name-pattern.ts";
 export { findUsable, usableModels } from "./catalog/usable-models.ts";
 export { type Core, type CoreOptions, createCore } from "./core.ts";
 export type { BackendEvent, FinishReason, RunProgress, TokenLogprob, Usage } from "./events/backend-events.ts";
@@ -65,6 +66,7 @@ export {
   type ToolChoice,
 } from "./request/request.ts";
 export { requestLimits, samplingRanges } from "./request/validate.ts";
+export { wireName } from "./request/wire-name.ts";
 export {
   type CandidateFinish,
   type DoorKind,

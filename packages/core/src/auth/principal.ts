@@ -1,3 +1,4 @@
+import { matchesPattern } from "../catalog/name-pattern.ts";
 import { CoreError } from "../problems/core-error.ts";
 
 /** `read`: catalog, own responses and tasks. `infer`. `manage`: models and runtimes. `admin`: everything and everyone's. */
@@ -27,16 +28,10 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 export function mayUseModel(principal: Principal, model: string): boolean {
-  return principal.models?.some((pattern) => matches(pattern, model)) ?? true;
+  return principal.models?.some((pattern) => matchesPattern(pattern, model)) ?? true;
 }
 
 /** Owners and admins see a thing; for everyone else it does not exist. */
 export function maySee(principal: Principal, owner: string): boolean {
   return principal.id === owner || principal.scopes.has("admin");
-}
-
-function matches(pattern: string, text: string): boolean {
-  const parts = pattern.split("*");
-  const escaped = parts.map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${escaped.join(".*")}$`).test(text);
 }

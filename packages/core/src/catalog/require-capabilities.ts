@@ -1,5 +1,6 @@
 import { CoreError } from "../problems/core-error.ts";
 import type { ResponseRequest } from "../request/request.ts";
+import { wireName } from "../request/wire-name.ts";
 import type { Capability, CatalogModel } from "./model.ts";
 
 /** What a request needs, with the field that asks for it. */
@@ -44,7 +45,7 @@ export function requireCapability(
   const able = all.filter((other) => other.capabilities[capability]).map((other) => other.id);
   const hint = able.length === 0 ? "No model here can." : `These can: ${able.join(", ")}.`;
   throw new CoreError("unsupported-capability", `'${model.id}' can't ${words[capability]}. ${hint}`, {
-    capability: capability.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    capability: wireName(capability),
     model: model.id,
     param,
   });

@@ -1,5 +1,6 @@
 import { CoreError } from "../problems/core-error.ts";
 import type { ResponseRequest } from "../request/request.ts";
+import { wireName } from "../request/wire-name.ts";
 import type { CatalogModel } from "./model.ts";
 
 /** A request fitted to the model that will run it. */
@@ -50,7 +51,7 @@ function isNeutral({ sampling }: ResponseRequest, parameter: string): boolean {
 /** Catalog parameters that a request sets, with the fields that set them. */
 function askedOf({ sampling, reasoning, keepAliveMs, truncation, candidates }: ResponseRequest): [string, string][] {
   const asked: [string, string][] = Object.keys(sampling).map((name) => {
-    const parameter = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const parameter = wireName(name);
     return [parameter, `sampling.${parameter}`];
   });
   if (reasoning.effort !== undefined) asked.push(["reasoning_effort", "reasoning.effort"]);

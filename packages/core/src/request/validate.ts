@@ -1,6 +1,7 @@
 import { CoreError } from "../problems/core-error.ts";
 import type { InputItem } from "./items.ts";
 import type { EmbeddingRequest, ResponseRequest, Sampling } from "./request.ts";
+import { wireName } from "./wire-name.ts";
 
 interface Range {
   readonly min: number;
@@ -34,13 +35,8 @@ export const requestLimits = {
   embeddingInputs: 2_048,
 } as const;
 
-/** Path of a field in a problem: the native interface's spelling. */
-function param(path: string): string {
-  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 function refuse(path: string, detail: string): never {
-  throw new CoreError("invalid-request", detail, { param: param(path) });
+  throw new CoreError("invalid-request", detail, { param: wireName(path) });
 }
 
 /**
@@ -145,7 +141,7 @@ function validateTools({ tools, toolChoice }: ResponseRequest): void {
 
 function inRange(path: string, value: number | undefined, { min, max, isWhole }: Range): void {
   if (value === undefined) return;
-  const name = param(path).split(".").at(-1);
+  const name = wireName(path).split(".").at(-1);
   if (!(value >= min && value <= max)) refuse(path, `${name} must be from ${min} to ${max}, not ${value}.`);
   if (isWhole && !Number.isInteger(value)) refuse(path, `${name} must be a whole number, not ${value}.`);
 }

@@ -11,12 +11,11 @@ export function refusePastDeadline(deadlineMs: number | undefined, nowMs: number
 export function watchDeadline(clock: Clock, deadlineMs: number | undefined, onPassed: () => void): () => void {
   if (deadlineMs === undefined) return () => {};
   let stop = (): void => {};
-  // A timer holds no more than 24 days; what is further away is looked at again then.
   const wait = (): void => {
     const leftMs = deadlineMs - clock.now();
     if (leftMs <= 0) onPassed();
-    else stop = clock.after(Math.min(leftMs, 2_147_483_647), wait);
+    else stop = clock.after(leftMs, wait);
   };
-  stop = clock.after(Math.min(Math.max(0, deadlineMs - clock.now()), 2_147_483_647), wait);
+  stop = clock.after(Math.max(0, deadlineMs - clock.now()), wait);
   return () => stop();
 }

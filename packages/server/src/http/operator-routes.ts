@@ -1,6 +1,7 @@
 import { type Core, requireScope, toCoreError } from "@plenum/core";
 import type { FastifyInstance } from "fastify";
 import { renderProblem } from "../doors/lmsp/errors.ts";
+import { bearerIn } from "../doors/shared/bearer.ts";
 
 /** What operators and their tools ask of a service. */
 export interface OperatorFacts {
@@ -21,7 +22,7 @@ export function addOperatorRoutes(app: FastifyInstance, core: Core, facts: Opera
 
   app.get("/metrics", async (request, reply) => {
     try {
-      const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? "")?.[1];
+      const bearer = bearerIn(request.headers.authorization);
       requireScope(core.authenticator.authenticate(bearer, request.ip).principal, "read");
     } catch (error) {
       const { status, headers, body } = renderProblem(toCoreError(error), request.id);

@@ -1,9 +1,9 @@
+import { matchesPattern } from "@plenum/core";
+
 /** Says which of a server's models are offered. @param patterns names, or patterns with `*`; absent: every model */
 export function offered(patterns: readonly string[] | undefined): (name: string) => boolean {
   if (patterns === undefined) return () => true;
-  const forms = patterns.map((pattern) => {
-    const escaped = pattern.split("*").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
-    return new RegExp(`^${escaped.join(".*")}(:latest)?$`);
-  });
-  return (name) => forms.some((form) => form.test(name));
+  // Ollama lists a name without a tag as `name:latest`.
+  const forms = patterns.flatMap((pattern) => [pattern, `${pattern}:latest`]);
+  return (name) => forms.some((form) => matchesPattern(form, name));
 }

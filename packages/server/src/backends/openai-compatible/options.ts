@@ -1,4 +1,4 @@
-import type { Capabilities } from "@plenum/core";
+import { type Capabilities, matchesPattern } from "@plenum/core";
 
 /** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts, answers or keys. */
 interface OpenaiCompatibleLogger {
@@ -70,10 +70,5 @@ export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSe
 
 /** Whether a name is among the wanted ones. */
 export function isWanted(name: string, patterns: readonly string[]): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => toRegExp(pattern).test(name));
-}
-
-function toRegExp(pattern: string): RegExp {
-  const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "s");
+  return patterns.length === 0 || patterns.some((pattern) => matchesPattern(pattern, name));
 }

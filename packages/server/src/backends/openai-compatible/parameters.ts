@@ -1,4 +1,4 @@
-import type { Capabilities, ParameterEffect } from "@plenum/core";
+import { type Capabilities, type ParameterEffect, wireName } from "@plenum/core";
 import type { Dialect } from "./dialects.ts";
 
 const samplingNames = [
@@ -28,7 +28,7 @@ export function parametersOf(
   }
   const effect = (isTaken: boolean): ParameterEffect => (isTaken ? "honoured" : "refused");
   const sampling = samplingNames.map((name) => {
-    const parameter = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const parameter = wireName(name);
     return [parameter, effect(dialect.sampling[name] !== undefined)] as const;
   });
   const tools = toolsEmulated && capabilities.tools ? "emulated" : effect(capabilities.tools);

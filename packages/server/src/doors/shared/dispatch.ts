@@ -1,4 +1,5 @@
 import { type Caller, type Core, CoreError, localPrincipal, requireScope, toCoreError } from "@plenum/core";
+import { bearerIn } from "./bearer.ts";
 import type { Call, Door, DoorRequest, Operation, Responder } from "./door.ts";
 import { parseBody } from "./parse-body.ts";
 
@@ -103,13 +104,7 @@ function authenticate(core: Core, operation: Operation, request: DoorRequest): C
   if (operation.scope === null) {
     return { principal: { ...localPrincipal, scopes: new Set() }, fairnessKey: `peer:${request.peer}` };
   }
-  const caller = core.authenticator.authenticate(bearerOf(request), request.peer);
+  const caller = core.authenticator.authenticate(bearerIn(request.headers["authorization"]), request.peer);
   requireScope(caller.principal, operation.scope);
   return caller;
-}
-
-/** Token of `Authorization: Bearer`, case-insensitive (RFC 6750). */
-function bearerOf(request: DoorRequest): string | undefined {
-  const match = /^bearer +(\S+) *$/i.exec(request.headers["authorization"] ?? "");
-  return match?.[1];
 }
