@@ -20,10 +20,17 @@ module.exports = {
     { name: "everything-resolves", severity: "error", from: {}, to: { couldNotResolve: true } },
     rule("core-knows-nobody", "^packages/core/", "^packages/(?!core/)"),
     rule("client-knows-nobody", "^packages/client/", "^packages/(?!client/)"),
-    rule("server-knows-core", "^packages/server/", "^packages/(?!(server|core)/)"),
+    rule("nnrp-knows-nobody", "^packages/nnrp/", "^packages/(?!nnrp/)"),
+    rule(
+      "nnrp-codec-and-session-are-pure",
+      "^packages/nnrp/src/(codec|session)/",
+      "^packages/nnrp/src/(node|browser)/",
+    ),
+    rule("profile-knows-nnrp", "^packages/profile/", "^packages/(?!(profile|nnrp)/)"),
+    rule("server-knows-core-and-nnrp", "^packages/server/", "^packages/(?!(server|core|nnrp|profile)/)"),
     rule("cli-uses-server-and-client", "^packages/cli/", "^packages/core/"),
-    rule("pure-code-no-node", "^packages/(core|client)/", "", {
-      from: { pathNot: tests },
+    rule("pure-code-no-node", "^packages/(core|client|profile|nnrp)/", "", {
+      from: { pathNot: `${tests}|^packages/nnrp/src/node/` },
       to: { dependencyTypes: ["core"] },
     }),
     rule(
