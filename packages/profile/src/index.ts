@@ -1,1 +1,75 @@
-export {};
+export {
+  type CapabilityDocument,
+  type CapabilityResult,
+  createCapabilityDocument,
+  type ExtensionCapability,
+  type ModelCapability,
+  type OperationCapability,
+  readCapabilityDocument,
+  refuseUnadvertised,
+} from "./capabilities.ts";
+export { type Diagnostics, type FlowPressure, readDiagnostics, writeDiagnostics } from "./diagnostics.ts";
+export {
+  type EnvelopeResult,
+  type RequestEnvelope,
+  type RequestPolicy,
+  readEnvelope,
+  writeEnvelope,
+} from "./envelope.ts";
+export {
+  errorOfStatus,
+  type ProfileError,
+  type ProfileErrorCode,
+  profileError,
+  profileErrors,
+  readError,
+  statusOfError,
+} from "./errors.ts";
+export {
+  type Cancelled,
+  type Completed,
+  type DiagnosticsReport,
+  type Failed,
+  isTerminalEvent,
+  type OpenAIChunk,
+  type PartialEvent,
+  type ProfileEvent,
+  type TerminalEvent,
+  type TextDelta,
+  type ToolCallCompleted,
+  type ToolCallDelta,
+  type ToolCallEvent,
+  type ToolCallFailed,
+  type ToolCallStarted,
+  type UsageReport,
+} from "./events/event.ts";
+export type { EventResult } from "./events/event-result.ts";
+export { EventReader } from "./events/read-event.ts";
+export type { ToolCallPlace } from "./events/write-event.ts";
+export { type JsonObject, maxJsonLevels, type ParsedObject, parseObject } from "./json.ts";
+export {
+  type Delivery,
+  EventOrder,
+  type EventOrderOptions,
+  type OrderFault,
+  type OrderFaultCode,
+  orderFaults,
+} from "./order.ts";
+export {
+  type OperationName,
+  operationLevels,
+  operationNames,
+  profileName,
+  responsesEvents,
+  schemaVersion,
+} from "./profile.ts";
+export {
+  deriveRequestId,
+  EventWriter,
+  type EventWriterOptions,
+  refusalResult,
+  type TerminalResult,
+} from "./server/event-writer.ts";
+export { choiceOfItemId, toolCallItemId } from "./tool-call-item-id.ts";
+export { type TraceContext, traceFromTraceparent, traceparentOf } from "./trace.ts";
+export { readUsage, toBothSpellings, toCompletionUsage, toResponsesUsage, type Usage } from "./usage.ts";
