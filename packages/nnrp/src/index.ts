@@ -1,1 +1,10 @@
-export {};
+export * from "./codec/registries.ts";
+export type { TypedPayload } from "./codec/typed-payload.ts";
+export { NnrpWireError, type WireErrorCode } from "./codec/wire-error.ts";
+export type { Carrier, CarrierInfo, CarrierKind, CarrierReceiver } from "./session/carrier.ts";
+export type * from "./session/client/types.ts";
+export { type Clock, systemClock } from "./session/clock.ts";
+export type * from "./session/controls.ts";
+export { NnrpError, type NnrpErrorCode } from "./session/errors.ts";
+export { type ClientLimits, defaultClientLimits, defaultServerLimits, type ServerLimits } from "./session/limits.ts";
+export type * from "./session/server/types.ts";

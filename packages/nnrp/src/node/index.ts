@@ -1,1 +1,8 @@
-export {};
+export type {
+  ClientTls,
+  ConnectOptions,
+  Listener,
+  ListenOptions,
+  ServerTls,
+  TransportPolicy,
+} from "./types.ts";
