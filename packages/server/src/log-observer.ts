@@ -37,7 +37,7 @@ function lineOf(response: Response): object {
 
 /** What the client does not see. */
 export function causeOf(error: CoreError): object {
-  const { cause } = error;
-  if (cause === undefined) return { detail: error.detail };
-  return { detail: error.detail, cause: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
+  const { cause, logDetail: detail } = error;
+  if (cause === undefined) return { detail };
+  return { detail, cause: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) };
 }

@@ -28,16 +28,26 @@ export interface Problem {
   readonly details: ProblemDetails;
 }
 
-/** The only error class that crosses rooms. Match on `code`. `cause` is for logs and never leaves the service. */
+export interface CoreErrorOptions {
+  /** For logs; never leaves the service. */
+  readonly cause?: unknown;
+  /** What logs say in place of a `detail` that quotes a runtime, which may quote a prompt or an answer. @default `detail` */
+  readonly logDetail?: string;
+}
+
+/** The only error class that crosses rooms. Match on `code`. */
 export class CoreError extends Error implements Problem {
   override readonly name = "CoreError";
   readonly code: ProblemCode;
   readonly details: ProblemDetails;
+  /** `detail` as logs may hold it. */
+  readonly logDetail: string;
 
-  constructor(code: ProblemCode, detail: string, details: ProblemDetails = {}, options?: { cause?: unknown }) {
-    super(detail, options);
+  constructor(code: ProblemCode, detail: string, details: ProblemDetails = {}, options: CoreErrorOptions = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.details = details;
+    this.logDetail = options.logDetail ?? detail;
   }
 
   get detail(): string {

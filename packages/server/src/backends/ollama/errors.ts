@@ -76,7 +76,9 @@ function ownError(said: string, { name }: Asked): CoreError | undefined {
     const match = pattern.exec(said);
     if (match === null) continue;
     const words = cleanMessage(said).replace(/\.$/, "");
-    return new CoreError(code, sentence(name, words, match), { model: name, ...details?.(match) });
+    // Not for logs: Ollama's words may quote the request.
+    const log = { logDetail: `Ollama's answer means ${code}.` };
+    return new CoreError(code, sentence(name, words, match), { model: name, ...details?.(match) }, log);
   }
   return undefined;
 }

@@ -9,6 +9,8 @@ import type {
   EmbeddingRequest,
 } from "@plenum/core";
 import { CoreError } from "@plenum/core";
+import { RuntimeProblems } from "../shared/runtime-problems.ts";
+import { streamAnswer } from "../shared/stream-answer.ts";
 import { Upstream } from "../shared/upstream.ts";
 import type { UpstreamAnswer } from "../shared/upstream-call.ts";
 import { type Candidate, runCandidates } from "./candidates.ts";
@@ -37,6 +39,10 @@ export interface OllamaBackendOptions {
   readonly keepAliveMs?: number;
   /** @default silent */
   readonly logger?: OllamaLogger;
+  /** Milliseconds until the head of an answer. @default 600000 */
+  readonly headTimeoutMs?: number;
+  /** Milliseconds of silence within an answer. @default 300000 */
+  readonly silenceTimeoutMs?: number;
   /** Milliseconds between looks at what the server has. @default 30000 */
   readonly probeIntervalMs?: number;
 }
@@ -63,13 +69,17 @@ class OllamaBackend implements Backend {
   readonly #upstream: Upstream;
   readonly #list: ModelList;
   readonly #keepAliveMs: number | undefined;
+  readonly #problems: RuntimeProblems;
 
-  constructor({ id, baseUrl, headers, models, parallel, keepAliveMs, logger, probeIntervalMs }: OllamaBackendOptions) {
+  constructor(options: OllamaBackendOptions) {
+    const { id, models, parallel, keepAliveMs, logger, probeIntervalMs } = options;
     this.id = id;
     this.#keepAliveMs = keepAliveMs;
-    this.#upstream = new Upstream({ baseUrl, ...(headers === undefined ? {} : { headers }) });
+    this.#upstream = new Upstream(options);
+    this.#problems = new RuntimeProblems(id, options.headers ?? {});
     this.#list = new ModelList(new Prober(this.#upstream, offered(models)), {
       id,
+      problems: this.#problems,
       parallel: parallel ?? 4,
       probeIntervalMs: probeIntervalMs ?? 30_000,
       onOutage: (detail) => {
@@ -113,7 +123,7 @@ class OllamaBackend implements Backend {
       onRefused: (answer) => answerError(answer, known),
       errorOf: (line) => lineError(line, known),
     });
-    await this.#upstream.stream({ method: "POST", ...call, signal }, reader);
+    await streamAnswer(this.#upstream, { method: "POST", ...call, signal }, reader);
     reader.end();
   }
 
@@ -188,7 +198,7 @@ class OllamaBackend implements Backend {
     } catch (error) {
       const tells = error instanceof CoreError && ["backend-unavailable", "model-not-found"].includes(error.code);
       if (tells) void this.#list.refresh();
-      throw error;
+      throw this.#problems.named(error);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type BackendModel, CoreError, toCoreError } from "@plenum/core";
+import type { RuntimeProblems } from "../shared/runtime-problems.ts";
 import { describeModel } from "./describe-model.ts";
 import { notFound } from "./errors.ts";
 import type { ShownModel } from "./model-facts.ts";
@@ -6,6 +7,7 @@ import type { ProbeResult, Prober } from "./probe.ts";
 
 export interface ModelListOptions {
   readonly id: string;
+  readonly problems: RuntimeProblems;
   readonly parallel: number;
   readonly probeIntervalMs: number;
   /** Told when the server goes away and when it comes back. */
@@ -114,12 +116,20 @@ export class ModelList {
       this.#setOutage(undefined);
     } catch (error) {
       if (closed.aborted) return;
-      this.#setOutage(outageSentence(this.#options.id, toCoreError(error)));
+      this.#setOutage(this.#outageSentence(toCoreError(error)));
     } finally {
       clearTimeout(timer);
       closed.removeEventListener("abort", onClose);
     }
     this.#update();
+  }
+
+  #outageSentence(error: CoreError): string {
+    const { id, problems } = this.#options;
+    if (error.code === "backend-unavailable") {
+      return `Ollama (runtime '${id}') can't be reached: start it with \`ollama serve\`, or correct its url in the configuration.`;
+    }
+    return problems.named(error).detail;
   }
 
   #setOutage(outage: string | undefined): void {
@@ -144,13 +154,6 @@ export class ModelList {
     this.#models = described;
     for (const listener of [...this.#listeners]) listener();
   }
-}
-
-function outageSentence(id: string, { code, detail }: CoreError): string {
-  if (code === "backend-unavailable") {
-    return `Ollama (runtime '${id}') can't be reached: start it with \`ollama serve\`, or correct its url in the configuration.`;
-  }
-  return `Ollama (runtime '${id}') does not answer as it should: ${detail}`;
 }
 
 async function within(timeoutMs: number, work: Promise<void>): Promise<void> {

@@ -218,7 +218,7 @@ describe("a server that goes away", () => {
     server.answers.set("/api/tags", (_seen, response) => void response.end("<html>"));
     const backend = await connect();
     await expect(run(backend)).rejects.toMatchObject({
-      message: expect.stringContaining("does not answer as it should"),
+      message: "Runtime local's answer is not JSON; correct its address.",
     });
   });
 
@@ -362,7 +362,7 @@ describe("several answers", () => {
       count += 1;
       return count < 3 ? endless(response) : json(response, 500, { error: "boom" });
     });
-    await expect(run(backend, asked({ candidates: 3 }))).rejects.toMatchObject({ message: "boom." });
+    await expect(run(backend, asked({ candidates: 3 }))).rejects.toMatchObject({ message: "Runtime local: boom." });
     await server.cut;
   });
 

@@ -1,5 +1,5 @@
 import { CoreError } from "@plenum/core";
-import type { Upstream } from "../shared/upstream.ts";
+import { maxProbeBytes, type Upstream } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import type { KnownModel } from "./describe-model.ts";
 import { textOf } from "./json-fields.ts";
@@ -47,9 +47,10 @@ export class Prober {
   }
 
   async #get(path: string, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.#upstream.json({ method: "GET", path, signal });
+    const answer = await this.#upstream.json({ method: "GET", path, signal }, maxProbeBytes);
     if (answer.status !== 200) throw upstreamError(answer);
-    if (answer.body === undefined) throw new CoreError("backend-error", "Its answer is not JSON; check its address.");
+    if (answer.body === undefined)
+      throw new CoreError("backend-error", "The runtime's answer is not JSON; correct its address.");
     return answer.body;
   }
 
@@ -70,12 +71,8 @@ export class Prober {
 
   /** A model that the server can't describe stays without a description; the others are served. */
   async #show(model: ListedModel, signal: AbortSignal): Promise<void> {
-    const answer = await this.#upstream.json({
-      method: "POST",
-      path: "/api/show",
-      body: { model: model.name },
-      signal,
-    });
+    const call = { method: "POST", path: "/api/show", body: { model: model.name }, signal } as const;
+    const answer = await this.#upstream.json(call, maxProbeBytes);
     if (answer.status === 200) this.#shown.set(keyOf(model), readShow(answer.body));
   }
 }

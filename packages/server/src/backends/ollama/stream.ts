@@ -8,7 +8,8 @@ import {
 } from "@plenum/core";
 import { parseExact, writeExact } from "../shared/exact-json.ts";
 import { NdjsonReader } from "../shared/ndjson-reader.ts";
-import type { UpstreamAnswer, UpstreamReader } from "../shared/upstream-call.ts";
+import type { AnswerStreamReader } from "../shared/stream-answer.ts";
+import type { UpstreamAnswer } from "../shared/upstream-call.ts";
 import { type ForcedCall, readForcedCall } from "./forced-call.ts";
 import { listOf, member, numberOf, textOf } from "./json-fields.ts";
 
@@ -28,8 +29,13 @@ export interface AnswerReaderOptions {
   readonly errorOf: (line: unknown) => Error;
 }
 
+/** Milliseconds that a server may take to end its body behind the last line before its connection is closed. */
+const lingerMs = 250;
+/** UTF-16 units of a call that a schema holds. */
+const mostForcedCharacters = 4 * 1024 * 1024;
+
 /** Lines of `/api/chat` and `/api/generate` to core events; each read is one batch. */
-export class AnswerReader implements UpstreamReader {
+export class AnswerReader implements AnswerStreamReader {
   readonly #options: AnswerReaderOptions;
   readonly #candidate: number;
   readonly #lines = new NdjsonReader((line) => this.#read(line));
@@ -41,6 +47,10 @@ export class AnswerReader implements UpstreamReader {
   constructor(options: AnswerReaderOptions) {
     this.#options = options;
     this.#candidate = options.candidate ?? 0;
+  }
+
+  get lingerMs(): number | undefined {
+    return this.#isDone ? lingerMs : undefined;
   }
 
   onHead(status: number): boolean {
@@ -96,7 +106,10 @@ export class AnswerReader implements UpstreamReader {
     if (delta === "") return;
     if (this.#options.forced !== undefined) {
       this.#forcedText += delta;
-      return;
+      if (this.#forcedText.length <= mostForcedCharacters) return;
+      throw new CoreError("backend-error", `Ollama's call is longer than ${mostForcedCharacters} characters.`, {
+        limit: mostForcedCharacters,
+      });
     }
     const logprobs = listOf(line, "logprobs");
     const extra = logprobs.length === 0 ? {} : { logprobs: logprobs.map(toLogprob) };

@@ -11,6 +11,8 @@ export class Candidate {
   readonly #calls: ToolCalls;
   readonly #wantsLogprobs: boolean;
   #rawFinish: string | undefined;
+  /** A choice of it has come. */
+  hasBegun = false;
   /** Chunks that carried something. */
   deltas = 0;
 
@@ -29,6 +31,7 @@ export class Candidate {
 
   /** @param writeObject exact JSON text of arguments that came as an object */
   take(choice: Loose, events: BackendEvent[], writeObject: (value: unknown) => string): void {
+    this.hasBegun = true;
     const before = events.length;
     const { delta, message, text, finish_reason: finish } = choice;
     const logprobs = this.#wantsLogprobs ? logprobsOf(choice["logprobs"]) : [];

@@ -1,6 +1,6 @@
 import { type BackendEmbedding, CoreError, type EmbeddingRequest } from "@plenum/core";
 import type { Upstream } from "../shared/upstream.ts";
-import { upstreamError } from "../shared/upstream-errors.ts";
+import { isErrorBody, streamedError, upstreamError } from "../shared/upstream-errors.ts";
 import type { Dialect } from "./dialects.ts";
 import { countOf, isLoose, listOf } from "./loose.ts";
 
@@ -53,6 +53,7 @@ async function call(
   };
   const answer = await upstream.json({ method: "POST", path: "/v1/embeddings", body, signal });
   if (answer.status !== 200) throw upstreamError(answer, { model });
+  if (isLoose(answer.body) && isErrorBody(answer.body)) throw streamedError(answer.body, { model });
   return read(answer.body, request);
 }
 
@@ -63,7 +64,7 @@ function read(body: unknown, { model, inputs, dimensions }: EmbeddingRequest): O
     if (!isLoose(entry)) continue;
     const index = countOf(entry["index"]) ?? place;
     const vector = vectorOf(entry["embedding"]);
-    if (vector !== undefined && index < vectors.length) vectors[index] = shortened(vector, dimensions, model);
+    if (vector?.every(Number.isFinite) && index < vectors.length) vectors[index] = shortened(vector, dimensions, model);
   }
   const whole = vectors.filter((vector) => vector !== undefined);
   if (whole.length !== inputs.length) {
@@ -76,7 +77,8 @@ function read(body: unknown, { model, inputs, dimensions }: EmbeddingRequest): O
 /** A vector as numbers, or as base64 of little-endian 32-bit floats. */
 function vectorOf(embedding: unknown): Float32Array | undefined {
   if (Array.isArray(embedding)) {
-    return embedding.every((value) => typeof value === "number") ? Float32Array.from(embedding) : undefined;
+    const isVector = embedding.length > 0 && embedding.every((value) => typeof value === "number");
+    return isVector ? Float32Array.from(embedding) : undefined;
   }
   if (typeof embedding !== "string") return undefined;
   const bytes = Buffer.from(embedding, "base64");

@@ -8,6 +8,7 @@ import {
   CoreError,
   type EmbeddingRequest,
 } from "@plenum/core";
+import { RuntimeProblems } from "../shared/runtime-problems.ts";
 import { Upstream } from "../shared/upstream.ts";
 import { dialectOf } from "./dialects.ts";
 import { embedAt } from "./embeddings.ts";
@@ -36,13 +37,16 @@ class OpenaiCompatible implements Backend {
   readonly #settings: OpenaiCompatibleSettings;
   readonly #upstream: Upstream;
   readonly #models: ModelList;
+  readonly #problems: RuntimeProblems;
 
   constructor(settings: OpenaiCompatibleSettings) {
     this.id = settings.id;
     this.kind = settings.kind;
     this.#settings = settings;
-    this.#upstream = new Upstream({ baseUrl: settings.baseUrl, headers: settings.headers });
-    this.#models = new ModelList(settings, this.#upstream);
+    const { baseUrl, headers, headTimeoutMs, silenceTimeoutMs } = settings;
+    this.#upstream = new Upstream({ baseUrl, headers, headTimeoutMs, silenceTimeoutMs });
+    this.#problems = new RuntimeProblems(settings.id, headers);
+    this.#models = new ModelList(settings, this.#upstream, this.#problems);
     this.ready = atMost(this.#models.look(), readyMs);
   }
 
@@ -58,14 +62,15 @@ class OpenaiCompatible implements Backend {
     signal.throwIfAborted();
     const model = this.#models.require(request.model);
     const upstream = this.#upstream;
-    await this.#noting(() => respondAt({ upstream, settings: this.#settings, request, model, sink, signal }));
+    await this.#noting(signal, () => respondAt({ upstream, settings: this.#settings, request, model, sink, signal }));
   }
 
   async embed(request: EmbeddingRequest, signal: AbortSignal): Promise<BackendEmbedding> {
     signal.throwIfAborted();
     const { name } = this.#models.require(request.model);
     const { kind } = this;
-    return this.#noting(() => embedAt(this.#upstream, { ...request, model: name }, kind, dialectOf(kind), signal));
+    const asked = { ...request, model: name };
+    return this.#noting(signal, () => embedAt(this.#upstream, asked, kind, dialectOf(kind), signal));
   }
 
   /** Such servers load by themselves or not at all: this only looks whether the model is there. */
@@ -89,16 +94,17 @@ class OpenaiCompatible implements Backend {
   }
 
   /** What a call shows of the server's health is looked into at once, not at the next interval. */
-  async #noting<T>(call: () => Promise<T>): Promise<T> {
+  async #noting<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     try {
       const result = await call();
       if (!this.#models.isReachable) void this.#models.look();
       return result;
     } catch (error) {
+      signal.throwIfAborted();
       const isAway = error instanceof CoreError && error.code === "backend-unavailable";
       const isGone = error instanceof CoreError && error.code === "model-not-found";
       if (isAway || isGone) void this.#models.look();
-      throw error;
+      throw this.#problems.named(error);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type BackendModel, CoreError, toCoreError } from "@plenum/core";
+import type { RuntimeProblems } from "../shared/runtime-problems.ts";
 import type { Upstream } from "../shared/upstream.ts";
 import { type Dialect, dialectOf, type Probe } from "./dialects.ts";
 import { type ModelFacts, type ModelState, toBackendModel } from "./model-facts.ts";
@@ -15,6 +16,7 @@ export class ModelList {
   readonly #settings: OpenaiCompatibleSettings;
   readonly #dialect: Dialect;
   readonly #upstream: Upstream;
+  readonly #problems: RuntimeProblems;
   readonly #listeners = new Set<() => void>();
   readonly #firstSeen = new Map<string, number>();
   readonly #remembered = new Map<Probe, Learn>();
@@ -25,8 +27,9 @@ export class ModelList {
   #running: { readonly done: Promise<void>; readonly abort: AbortController } | undefined;
   #isClosed = false;
 
-  constructor(settings: OpenaiCompatibleSettings, upstream: Upstream) {
+  constructor(settings: OpenaiCompatibleSettings, upstream: Upstream, problems: RuntimeProblems) {
     this.#settings = settings;
+    this.#problems = problems;
     this.#upstream = upstream;
     this.#dialect = dialectOf(settings.kind);
     this.#facts = namedModels(settings);
@@ -115,11 +118,10 @@ export class ModelList {
     }
   }
 
-  #awayState({ code, detail }: CoreError): ModelState {
-    if (code === "model-loading") return { state: "loading" };
-    const { id, kind } = this.#settings;
-    const hint = code === "backend-unavailable" ? ` (${kind}: ${this.#dialect.startHint}.)` : "";
-    return { state: "unavailable", stateDetail: `Runtime ${id}: ${detail}${hint}` };
+  #awayState(error: CoreError): ModelState {
+    if (error.code === "model-loading") return { state: "loading" };
+    const hint = error.code === "backend-unavailable" ? ` (${this.#settings.kind}: ${this.#dialect.startHint}.)` : "";
+    return { state: "unavailable", stateDetail: this.#problems.named(error).detail + hint };
   }
 
   #enter(state: ModelState): void {

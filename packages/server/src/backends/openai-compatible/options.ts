@@ -1,4 +1,5 @@
 import { type Capabilities, matchesPattern } from "@plenum/core";
+import { defaultHeadTimeoutMs, defaultSilenceTimeoutMs } from "../shared/upstream.ts";
 
 /** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts, answers or keys. */
 interface OpenaiCompatibleLogger {
@@ -21,8 +22,12 @@ export interface OpenaiCompatibleOptions {
   readonly models?: readonly string[];
   /** What its models can do, where the server does not tell and the dialect guesses wrong. */
   readonly capabilities?: Partial<Capabilities>;
-  /** Responses at once for each model, 1 … 4096. @default what the server tells, else the dialect's */
+  /** Responses at once for each model, 1 … 65536. @default what the server tells, else the dialect's */
   readonly parallel?: number;
+  /** Milliseconds until the head of an answer. @default 600000 */
+  readonly headTimeoutMs?: number;
+  /** Milliseconds of silence within an answer. @default 300000 */
+  readonly silenceTimeoutMs?: number;
   /** Milliseconds between looks at the server. @default 30000 */
   readonly probeIntervalMs?: number;
   /** Milliseconds to wait while the server still loads its model. @default 120000 */
@@ -41,6 +46,8 @@ export interface OpenaiCompatibleSettings {
   readonly models: readonly string[];
   readonly capabilities: Partial<Capabilities>;
   readonly parallel: number | undefined;
+  readonly headTimeoutMs: number;
+  readonly silenceTimeoutMs: number;
   readonly probeIntervalMs: number;
   readonly loadTimeoutMs: number;
   readonly logger: OpenaiCompatibleLogger;
@@ -51,8 +58,8 @@ const silent: OpenaiCompatibleLogger = { info: () => undefined, warn: () => unde
 /** @throws RangeError for a `parallel` out of range */
 export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSettings {
   const { parallel, apiKey, headers } = options;
-  if (parallel !== undefined && !(Number.isInteger(parallel) && parallel >= 1 && parallel <= 4096)) {
-    throw new RangeError(`parallel must be a whole number from 1 to 4096, not ${parallel}`);
+  if (parallel !== undefined && !(Number.isInteger(parallel) && parallel >= 1 && parallel <= 65536)) {
+    throw new RangeError(`parallel must be a whole number from 1 to 65536, not ${parallel}`);
   }
   return {
     id: options.id,
@@ -62,6 +69,8 @@ export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSe
     models: options.models ?? [],
     capabilities: options.capabilities ?? {},
     parallel,
+    headTimeoutMs: options.headTimeoutMs ?? defaultHeadTimeoutMs,
+    silenceTimeoutMs: options.silenceTimeoutMs ?? defaultSilenceTimeoutMs,
     probeIntervalMs: options.probeIntervalMs ?? 30_000,
     loadTimeoutMs: options.loadTimeoutMs ?? 120_000,
     logger: options.logger ?? silent,

@@ -1,5 +1,5 @@
 import { CoreError } from "@plenum/core";
-import type { Upstream, UpstreamAnswer } from "../shared/upstream.ts";
+import { maxProbeBytes, type Upstream } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import type { Dialect, Probe } from "./dialects.ts";
 import { countOf, isLoose, type Loose, listOf, textOr } from "./loose.ts";
@@ -38,7 +38,7 @@ export function namedModels(settings: OpenaiCompatibleSettings): readonly ModelF
 }
 
 async function listModels({ upstream, settings, dialect, signal }: ProbeOptions): Promise<readonly ModelFacts[]> {
-  const answer = await upstream.json({ method: "GET", path: "/v1/models", signal });
+  const answer = await upstream.json({ method: "GET", path: "/v1/models", signal }, maxProbeBytes);
   const named = namedModels(settings);
   if ((answer.status === 404 || answer.status === 405) && named.length > 0) return named;
   if (answer.status !== 200) throw upstreamError(answer);
@@ -90,10 +90,15 @@ const probes: Readonly<Record<Probe, (options: ProbeOptions) => Promise<Learn>>>
   },
 };
 
-/** A page that may be missing; then nothing is learnt. */
+/** A page that may be missing, or be another one; then nothing is learnt. */
 async function ask({ upstream, signal }: ProbeOptions, path: string): Promise<Loose> {
-  const { status, body } = await upstream.json({ method: "GET", path, signal });
-  return status === 200 && isLoose(body) ? body : {};
+  try {
+    const { status, body } = await upstream.json({ method: "GET", path, signal }, maxProbeBytes);
+    return status === 200 && isLoose(body) ? body : {};
+  } catch (error) {
+    if (error instanceof CoreError && error.code === "backend-error" && !signal.aborted) return {};
+    throw error;
+  }
 }
 
 /** llama-server's `/props`: slots and their context, the chat template and what it can. */
@@ -106,7 +111,7 @@ function propsOf(props: Loose): Learn {
   const thinks = /<think|enable_thinking|reasoning_content|reasoning_effort/.test(template);
   return (facts) => ({
     ...facts,
-    parallel: Math.max(1, Number(total_slots)),
+    parallel: Math.min(4096, Math.max(1, Math.floor(Number(total_slots)))),
     ...(contextTokens === undefined ? {} : { contextTokens }),
     capabilities: {
       ...facts.capabilities,
@@ -121,7 +126,8 @@ function propsOf(props: Loose): Learn {
 
 /** A request without input: 404 or 501 where there is no such route or it is off, another refusal where there is one. */
 async function probeEmbeddings({ upstream, signal }: ProbeOptions): Promise<Learn> {
-  const { status }: UpstreamAnswer = await upstream.json({ method: "POST", path: "/v1/embeddings", body: {}, signal });
+  const call = { method: "POST", path: "/v1/embeddings", body: {}, signal } as const;
+  const { status } = await upstream.json(call, maxProbeBytes);
   if (status === 401 || status === 403 || status === 429 || status === 503) return unchanged;
   const embeddings = status !== 404 && status !== 405 && status !== 501;
   return (facts) => {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendModel, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
 import { shorten } from "../shared/shorten.ts";
-import type { Upstream, UpstreamReader } from "../shared/upstream.ts";
+import { type AnswerStreamReader, streamAnswer } from "../shared/stream-answer.ts";
+import type { Upstream } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
-import { BodyCollector } from "../shared/upstream-handler.ts";
+import { answerTooLong, BodyCollector, webPageError } from "../shared/upstream-handler.ts";
 import { dialectOf } from "./dialects.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
 import { type UpstreamBody, upstreamBody, withoutMaxTokens } from "./request.ts";
@@ -22,6 +23,8 @@ export interface RespondOptions {
 const loadingIntervalMs = 500;
 /** Milliseconds that a server may take to end its body behind the sentinel before its connection is closed. */
 const lingerMs = 250;
+/** The same behind the last `finish_reason`, while usage and the sentinel may follow. */
+const finishedLingerMs = 2_000;
 /** Bytes of a whole answer, from servers that do not stream. */
 const mostWholeBytes = 64 * 1024 * 1024;
 
@@ -90,80 +93,56 @@ async function attempt(
   { upstream, request, sink, signal }: RespondOptions,
   { path, body }: UpstreamBody,
 ): Promise<void> {
-  const answer = new AnswerReader(request, sink);
-  const call = new AnswerCall(answer, request.model);
-  const onAbort = () => call.abort.abort(signal.reason);
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort);
-  try {
-    await upstream.stream({ method: "POST", path, body, signal: call.abort.signal }, call);
-    call.end();
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    // Only the end of the body is missing, or comes late: the answer is whole.
-    if (!answer.isWhole || call.hasFailed) throw error;
-    answer.end();
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    call.close();
-  }
+  const call = new AnswerCall(new AnswerReader(request, sink), request.model);
+  await streamAnswer(upstream, { method: "POST", path, body, signal }, call);
+  call.end();
 }
 
-/** Feeds one answer's body to its reader, as event stream or as one JSON text. */
-class AnswerCall implements UpstreamReader {
-  readonly abort = new AbortController();
-  /** What came was no answer, or an error. */
-  hasFailed = false;
+/** Feeds one answer's body to its reader, as event stream or as one JSON text: the body tells, whatever its type says. */
+class AnswerCall implements AnswerStreamReader {
   readonly #answer: AnswerReader;
   readonly #model: string;
-  #whole: BodyCollector | undefined;
-  #linger: NodeJS.Timeout | undefined;
+  /** Undefined: nothing but blanks has come. */
+  #form: "events" | "whole" | undefined;
+  readonly #whole = new BodyCollector(mostWholeBytes);
 
   constructor(answer: AnswerReader, model: string) {
     this.#answer = answer;
     this.#model = model;
   }
 
-  onHead(status: number, headers: Readonly<Record<string, string>>): boolean {
+  get lingerMs(): number | undefined {
+    if (this.#answer.isDone) return lingerMs;
+    return this.#answer.hasFinished ? finishedLingerMs : undefined;
+  }
+
+  onHead(status: number): boolean {
     if (status < 200 || status >= 300) return false;
-    if (/^application\/json\b/i.test(headers["content-type"] ?? "")) this.#whole = new BodyCollector(mostWholeBytes);
     this.#answer.accept();
     return true;
   }
 
   onData(chunk: Uint8Array): void {
-    if (this.#whole !== undefined) {
-      if (this.#whole.add(chunk)) return;
-      this.hasFailed = true;
-      throw new CoreError("backend-error", `The runtime's answer is longer than ${mostWholeBytes} bytes.`);
-    }
-    this.#guard(() => this.#answer.push(chunk));
-    if (this.#answer.isDone) this.#linger ??= setTimeout(() => this.abort.abort(), lingerMs);
+    this.#form ??= formOf(chunk);
+    if (this.#form !== "whole") this.#answer.push(chunk);
+    else if (!this.#whole.add(chunk)) throw answerTooLong(mostWholeBytes);
   }
 
   onRefused(answer: Parameters<typeof upstreamError>[0]): CoreError {
-    this.hasFailed = true;
     return upstreamError(answer, { model: this.#model });
   }
 
-  /** The clean end of the body. */
+  /** The end of the body. */
   end(): void {
-    this.#guard(() => {
-      if (this.#whole !== undefined) this.#answer.takeWhole(this.#whole.answer().text);
-      this.#answer.end();
-    });
+    if (this.#form === "whole") this.#answer.takeWhole(this.#whole.answer().text);
+    this.#answer.end();
   }
+}
 
-  close(): void {
-    clearTimeout(this.#linger);
-  }
-
-  #guard(work: () => void): void {
-    try {
-      work();
-    } catch (error) {
-      this.hasFailed = true;
-      throw error;
-    }
-  }
+/** By the first byte that is no blank and no byte-order mark; a line of an event stream begins with neither. */
+function formOf(chunk: Uint8Array): "events" | "whole" | undefined {
+  const first = chunk.find((byte) => byte > 0x20 && byte !== 0xef && byte !== 0xbb && byte !== 0xbf);
+  if (first === 0x3c) throw webPageError();
+  if (first === undefined) return undefined;
+  return first === 0x7b || first === 0x5b ? "whole" : "events";
 }

@@ -15,7 +15,8 @@ export class AnswerReader {
   readonly #sink: BackendSink;
   readonly #sse: SseReader;
   readonly #candidates: readonly Candidate[];
-  readonly #seen = new Set<Candidate>();
+  #begun = 0;
+  #finished = 0;
   #events: BackendEvent[] = [];
   #usage: Loose = {};
   #timings: Loose = {};
@@ -30,9 +31,14 @@ export class AnswerReader {
     this.#candidates = Array.from({ length: request.candidates }, (_, index) => new Candidate(index, request));
   }
 
-  /** Every answer that was begun has ended, so that only the sentinel can be missing. */
-  get isWhole(): boolean {
-    return this.isDone || (this.#seen.size > 0 && [...this.#seen].every(({ hasFinished }) => hasFinished));
+  /** The server said that every candidate has ended. */
+  get hasFinished(): boolean {
+    return this.#finished === this.#candidates.length;
+  }
+
+  /** Every candidate that was begun has ended, so that only the sentinel can be missing. */
+  get #isWhole(): boolean {
+    return this.#begun > 0 && (this.isDone || this.#finished === this.#begun);
   }
 
   accept(): void {
@@ -55,7 +61,7 @@ export class AnswerReader {
   end(): void {
     if (this.#hasEnded) return;
     this.#sse.end();
-    if (!this.isWhole) {
+    if (!this.#isWhole) {
       throw new CoreError("backend-error", "The runtime's answer broke off before its end.", {
         model: this.#request.model,
       });
@@ -100,9 +106,11 @@ export class AnswerReader {
   #takeChoice(choice: Loose, place: number, data: string): void {
     const candidate = this.#candidates[countOf(choice["index"]) ?? 0];
     if (candidate === undefined) return;
-    this.#seen.add(candidate);
+    if (!candidate.hasBegun) this.#begun += 1;
+    const hadFinished = candidate.hasFinished;
     // Numbers of arguments that came as an object are exact only in the chunk's own text, so that is read once more.
     candidate.take(choice, this.#events, (value) => exactArguments(value, data, place));
+    if (candidate.hasFinished && !hadFinished) this.#finished += 1;
   }
 
   #failed(body: unknown): CoreError {

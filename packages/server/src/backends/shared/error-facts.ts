@@ -17,7 +17,7 @@ type Loose = Readonly<Record<string, unknown>>;
 /** @param body the parsed JSON, undefined when there is none @param text the body as it came */
 export function errorFacts(body: unknown, text = ""): ErrorFacts {
   const found = innermost(body);
-  if (found === undefined) return { message: isMarkup(text) ? "" : cleanMessage(text), words: [] };
+  if (found === undefined) return { message: isSentence(text) ? cleanMessage(text) : "", words: [] };
   if (typeof found === "string") return { message: cleanMessage(found), words: [] };
   const { type, code, status, param, n_prompt_tokens: requested, n_ctx: limit } = found;
   const httpStatus = [code, status].map(Number).find((value) => Number.isInteger(value) && value >= 400 && value < 600);
@@ -31,9 +31,13 @@ export function errorFacts(body: unknown, text = ""): ErrorFacts {
   };
 }
 
-/** A page for browsers. Only its beginning is looked at: the body is a stranger's, and may be made to be slow. */
-function isMarkup(text: string): boolean {
-  return /<[a-z!/][^<>]*>/i.test(text.slice(0, 4_096));
+/**
+ * Neither a page for browsers, nor JSON that was cut, nor bytes that are no text. Only its beginning is looked at: the
+ * body is a stranger's, and may be made to be slow.
+ */
+function isSentence(text: string): boolean {
+  const beginning = text.slice(0, 4_096);
+  return !/<[a-z!/][^<>]*>|^\s*[{[]|\ufffd|(?![\t\r\n])\p{Cc}/iu.test(beginning);
 }
 
 /** `{error: {…}}`, `{error: "…"}`, `[{error}]`, `{errors: […]}`, `{detail: …}` and the object itself. */

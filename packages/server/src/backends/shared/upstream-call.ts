@@ -25,6 +25,6 @@ export interface UpstreamReader {
   onHead(status: number, headers: Readonly<Record<string, string>>): unknown;
   /** One read's bytes. What it throws ends the connection and is what `stream` rejects with. */
   onData(chunk: Uint8Array): void;
-  /** Makes an error of a body that `onHead` refused. @default the answer's status as backend-error */
-  onRefused?(answer: UpstreamAnswer): Error;
+  /** Makes an error of a body that `onHead` refused. */
+  onRefused(answer: UpstreamAnswer): Error;
 }

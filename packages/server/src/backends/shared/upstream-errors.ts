@@ -71,6 +71,12 @@ const recognised: readonly Recognised[] = [
 
 const overflow = ["context-length-exceeded"];
 
+/** What logs may hold of it: the status and single words. The message may quote a prompt, or what the model said. */
+function loggable(status: number, { words }: ErrorFacts): { readonly logDetail: string } {
+  const codes = words.filter((word) => /^[\w.-]{1,60}$/.test(word));
+  return { logDetail: `The runtime answered ${[status, ...codes].join(" ")}.` };
+}
+
 function problemOf(status: number, facts: ErrorFacts, details: ProblemDetails): CoreError {
   if (status === 401 || status === 403) {
     return new CoreError(
@@ -85,7 +91,8 @@ function problemOf(status: number, facts: ErrorFacts, details: ProblemDetails): 
   );
   if (known !== undefined) {
     const numbers = overflow.includes(known.code) ? overflowNumbers(facts) : {};
-    return new CoreError(known.code, sentence(facts.message, status), { ...details, ...known.details, ...numbers });
+    const all = { ...details, ...known.details, ...numbers };
+    return new CoreError(known.code, sentence(facts.message, status), all, loggable(status, facts));
   }
   return byStatus(status, facts, details);
 }
@@ -94,16 +101,17 @@ const refusals: readonly number[] = [400, 404, 409, 413, 422];
 
 function byStatus(status: number, facts: ErrorFacts, details: ProblemDetails): CoreError {
   const detail = sentence(facts.message, status);
-  if (status === 429 || status === 503) return new CoreError("overloaded", detail, details);
-  if (status === 501) return new CoreError("unsupported-capability", detail, details);
+  const log = loggable(status, facts);
+  if (status === 429 || status === 503) return new CoreError("overloaded", detail, details, log);
+  if (status === 501) return new CoreError("unsupported-capability", detail, details, log);
   if (refusals.includes(status)) {
     const param = facts.param === undefined ? {} : { param: facts.param };
-    return new CoreError("backend-refused", detail, { ...details, ...param, backendStatus: status });
+    return new CoreError("backend-refused", detail, { ...details, ...param, backendStatus: status }, log);
   }
   if (status >= 300 && status < 400) {
     return new CoreError("backend-error", "The runtime points to another address; correct its baseUrl.", details);
   }
-  return new CoreError("backend-error", detail, details);
+  return new CoreError("backend-error", detail, details, log);
 }
 
 function sentence(message: string, status: number): string {

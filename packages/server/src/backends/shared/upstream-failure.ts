@@ -5,11 +5,11 @@ const unreachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: "The runtime refuses connections; start it, or correct its address.",
   ENOTFOUND: "The runtime's host name is not known; correct its address.",
   EAI_AGAIN: "The runtime's host name can't be looked up now; check the network.",
-  EHOSTUNREACH: "There is no way to the runtime's host; check the network.",
-  ENETUNREACH: "There is no way to the runtime's host; check the network.",
-  EADDRNOTAVAIL: "No connection to the runtime can be opened from here; check the network.",
-  EACCES: "The system does not allow a connection to the runtime.",
-  EPERM: "The system does not allow a connection to the runtime.",
+  EHOSTUNREACH: "The runtime's host can't be reached; check the network.",
+  ENETUNREACH: "The runtime's host can't be reached; check the network.",
+  EADDRNOTAVAIL: "The runtime's host can't be reached from here; check the network.",
+  EACCES: "The runtime may not be connected to, by order of this system.",
+  EPERM: "The runtime may not be connected to, by order of this system.",
   UND_ERR_CONNECT_TIMEOUT: "The runtime does not take connections in time; check that it runs.",
 };
 
@@ -17,9 +17,9 @@ const unreachable: Readonly<Record<string, string>> = {
 const broken: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: "The runtime took too long to answer; the connection was closed.",
   UND_ERR_BODY_TIMEOUT: "The runtime fell silent within its answer; the connection was closed.",
-  UND_ERR_HEADERS_OVERFLOW: "The head of the runtime's answer is too long.",
-  UND_ERR_DESTROYED: "The connection to the runtime was closed by this service.",
-  UND_ERR_CLOSED: "The connection to the runtime was closed by this service.",
+  UND_ERR_HEADERS_OVERFLOW: "The runtime's answer has too long a head.",
+  UND_ERR_DESTROYED: "The runtime's connection was closed by this service.",
+  UND_ERR_CLOSED: "The runtime's connection was closed by this service.",
 };
 
 /** A call that failed in undici or below, as the core's problem. @param hasHead true: the head of the answer came */
@@ -38,7 +38,7 @@ export function upstreamFailure(error: Error, hasHead: boolean): CoreError {
 function brokenOff(code: string, hasHead: boolean): string {
   if (code.startsWith("HPE_")) return "The runtime's answer is not HTTP.";
   return hasHead
-    ? "The connection to the runtime broke off before its answer was whole."
+    ? "The runtime's answer broke off before it was whole."
     : "The runtime closed the connection without an answer.";
 }
 

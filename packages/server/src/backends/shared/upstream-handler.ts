@@ -1,5 +1,5 @@
 import { CoreError } from "@plenum/core";
-import type { Dispatcher } from "undici";
+import { type Dispatcher, errors } from "undici";
 import type { UpstreamAnswer, UpstreamReader } from "./upstream-call.ts";
 import { upstreamFailure } from "./upstream-failure.ts";
 
@@ -31,7 +31,9 @@ export class BodyCollector {
   }
 
   answer(): UpstreamAnswer {
-    const text = new TextDecoder().decode(Buffer.concat(this.#chunks, this.#bytes));
+    // What is compressed tells nothing; only errors come here with it.
+    const bytes = isCompressed(this.#headers) ? new Uint8Array() : Buffer.concat(this.#chunks, this.#bytes);
+    const text = new TextDecoder().decode(bytes);
     return { status: this.#status, headers: this.#headers, body: parsed(text), text };
   }
 }
@@ -45,6 +47,8 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   #errorBody: BodyCollector | undefined;
   #hasHead = false;
   #isSettled = false;
+  /** The server closed a connection on which it had answered before, without a word to this request. */
+  wasStale = false;
 
   constructor(reader: UpstreamReader, maxErrorBytes: number, settle: (...failure: [] | [unknown]) => void) {
     this.#reader = reader;
@@ -68,6 +72,7 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#hasHead = true;
     const headers = flat(raw);
     this.#guard(() => {
+      if (status < 300) requireReadable(headers);
       if (this.#reader.onHead(status, headers) !== false) return;
       this.#errorBody = new BodyCollector(this.#maxErrorBytes);
       this.#errorBody.head(status, headers);
@@ -88,13 +93,13 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.wasStale = !this.#hasHead && error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
     if (this.#errorBody === undefined) this.#end(upstreamFailure(error, this.#hasHead));
     else this.#end(this.#refused(this.#errorBody));
   }
 
   #refused(body: BodyCollector): Error {
-    const answer = body.answer();
-    return this.#reader.onRefused?.(answer) ?? new CoreError("backend-error", `The runtime answered ${answer.status}.`);
+    return this.#reader.onRefused(body.answer());
   }
 
   #guard(work: () => void): void {
@@ -124,6 +129,29 @@ function flat(raw: NodeHeaders): Headers {
     if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
   }
   return headers;
+}
+
+function isCompressed(headers: Headers): boolean {
+  return !/^(identity)?$/i.test(headers["content-encoding"]?.trim() ?? "");
+}
+
+/** Refuses an answer that nobody asked for, by its head. */
+function requireReadable(headers: Headers): void {
+  if (isCompressed(headers)) {
+    throw new CoreError("backend-error", "The runtime compressed its answer, which nobody asked for; switch that off.");
+  }
+  if (/^text\/html\b/i.test(headers["content-type"] ?? "")) throw webPageError();
+}
+
+export function answerTooLong(limitBytes: number): CoreError {
+  return new CoreError("backend-error", `The runtime's answer is longer than ${limitBytes} bytes.`, {
+    limit: limitBytes,
+  });
+}
+
+/** The answer is a page for browsers, so this is not a runtime's API. */
+export function webPageError(): CoreError {
+  return new CoreError("backend-error", "The runtime answered with a web page; correct its address.");
 }
 
 function parsed(text: string): unknown {

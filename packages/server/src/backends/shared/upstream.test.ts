@@ -188,7 +188,8 @@ describe("Upstream", () => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n${"x".repeat(20)}`),
     );
     const call = { method: "GET", path: "/", signal: never } as const;
-    expect((await upstreamAt(url, { maxAnswerBytes: 20 }).json(call)).text).toHaveLength(20);
-    await expect(upstreamAt(url, { maxAnswerBytes: 19 }).json(call)).rejects.toMatchObject({ code: "backend-error" });
+    const upstream = upstreamAt(url);
+    expect((await upstream.json(call, 20)).text).toHaveLength(20);
+    await expect(upstream.json(call, 19)).rejects.toMatchObject({ code: "backend-error", details: { limit: 19 } });
   });
 });

@@ -2,10 +2,10 @@
  * The one way in which HTTP backends talk to their servers: undici's `Pool.dispatch` with an own handler, half the
  * CPU of `fetch`. Chunks reach the reader in the read that brought them, and an abort closes the connection at once.
  */
-import { CoreError } from "@plenum/core";
 import { type Dispatcher, Pool } from "undici";
 import type { UpstreamAnswer, UpstreamCall, UpstreamReader } from "./upstream-call.ts";
-import { AnswerHandler, BodyCollector } from "./upstream-handler.ts";
+import { upstreamError } from "./upstream-errors.ts";
+import { AnswerHandler, answerTooLong, BodyCollector } from "./upstream-handler.ts";
 
 export type { UpstreamAnswer, UpstreamCall, UpstreamReader } from "./upstream-call.ts";
 
@@ -17,23 +17,29 @@ export interface UpstreamOptions {
   /** @default 3000 */
   readonly connectTimeoutMs?: number;
   /** Milliseconds until the head of an answer; a prompt can take long. @default 600000 */
-  readonly headersTimeoutMs?: number;
+  readonly headTimeoutMs?: number;
   /** Milliseconds of silence within a body. @default 300000 */
   readonly silenceTimeoutMs?: number;
   /** Connections at once; more requests wait. @default without limit: admission limits requests */
   readonly connections?: number;
-  /** Bytes of an answer that `json` reads. @default 134217728 */
-  readonly maxAnswerBytes?: number;
 }
 
+export const defaultHeadTimeoutMs = 600_000;
+export const defaultSilenceTimeoutMs = 300_000;
+
+/** Bytes of an answer about the server and its models. */
+export const maxProbeBytes = 8 * 1024 * 1024;
+
 const maxErrorBytes = 256 * 1024;
+const defaultAnswerBytes = 128 * 1024 * 1024;
+/** A connection that was closed while it was idle shows that within this many milliseconds of the next request. */
+const staleWithinMs = 1000;
 
 export class Upstream {
   readonly #pool: Pool;
   readonly #origin: string;
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #maxAnswerBytes: number;
 
   /** Opens no connection yet. @throws TypeError when `baseUrl` is no http or https URL */
   constructor(options: UpstreamOptions) {
@@ -44,34 +50,34 @@ export class Upstream {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#headers = options.headers ?? {};
-    this.#maxAnswerBytes = options.maxAnswerBytes ?? 128 * 1024 * 1024;
     this.#pool = new Pool(url.origin, {
       connections: options.connections ?? null,
       connect: { timeout: options.connectTimeoutMs ?? 3000 },
-      headersTimeout: options.headersTimeoutMs ?? 600_000,
-      bodyTimeout: options.silenceTimeoutMs ?? 300_000,
+      headersTimeout: options.headTimeoutMs ?? defaultHeadTimeoutMs,
+      bodyTimeout: options.silenceTimeoutMs ?? defaultSilenceTimeoutMs,
     });
   }
 
   /**
    * Reads a whole answer, whatever its status.
+   * @param maxAnswerBytes longer ones are refused. Default 134217728 (128 MiB)
    * @throws CoreError backend-unavailable, backend-error; the signal's reason
    */
-  async json(call: UpstreamCall): Promise<UpstreamAnswer> {
-    const collector = new BodyCollector(this.#maxAnswerBytes);
+  async json(call: UpstreamCall, maxAnswerBytes: number = defaultAnswerBytes): Promise<UpstreamAnswer> {
+    const collector = new BodyCollector(maxAnswerBytes);
     await this.stream(call, {
       onHead: (status, headers) => collector.head(status, headers),
       onData: (chunk) => {
-        if (!collector.add(chunk)) {
-          throw new CoreError("backend-error", `The runtime's answer is longer than ${this.#maxAnswerBytes} bytes.`);
-        }
+        if (!collector.add(chunk)) throw answerTooLong(maxAnswerBytes);
       },
+      onRefused: (answer) => upstreamError(answer),
     });
     return collector.answer();
   }
 
   /**
-   * Gives the reader an answer as it comes. Resolves at its clean end.
+   * Gives the reader an answer as it comes. Resolves at its clean end. A request that met a connection which the server
+   * had just closed is sent once more: no byte of an answer has come, and inference changes nothing.
    * @throws CoreError backend-unavailable when the server can't be reached, backend-error when the answer is cut,
    * stays silent too long or is no HTTP; the signal's reason; what the reader throws
    */
@@ -82,14 +88,24 @@ export class Upstream {
         reject(signal.reason);
         return;
       }
-      const handler = new AnswerHandler(reader, maxErrorBytes, (...failure) => {
-        signal.removeEventListener("abort", onAbort);
-        if (failure.length === 0) resolve();
-        else reject(failure[0]);
-      });
+      const request = this.#requestOf(call);
+      const sentAt = performance.now();
+      const send = (mayRepeat: boolean): AnswerHandler => {
+        const sent = new AnswerHandler(reader, maxErrorBytes, (...failure) => {
+          if (mayRepeat && sent.wasStale && !signal.aborted && performance.now() - sentAt < staleWithinMs) {
+            handler = send(false);
+            return;
+          }
+          signal.removeEventListener("abort", onAbort);
+          if (failure.length === 0) resolve();
+          else reject(failure[0]);
+        });
+        this.#pool.dispatch(request, sent);
+        return sent;
+      };
       const onAbort = () => handler.abort(signal.reason);
       signal.addEventListener("abort", onAbort);
-      this.#pool.dispatch(this.#requestOf(call), handler);
+      let handler = send(true);
     });
   }
 
@@ -99,7 +115,7 @@ export class Upstream {
   }
 
   #requestOf({ method, path, body, headers }: UpstreamCall): Dispatcher.DispatchOptions {
-    const sent = { accept: "*/*", ...this.#headers, ...headers };
+    const sent = { accept: "*/*", "accept-encoding": "identity", ...this.#headers, ...headers };
     const request = { origin: this.#origin, path: `${this.#prefix}${path}`, method };
     if (body === undefined) return { ...request, headers: sent };
     return { ...request, headers: { "content-type": "application/json", ...sent }, body: JSON.stringify(body) };
