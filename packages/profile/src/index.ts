@@ -71,5 +71,5 @@ export {
   type TerminalResult,
 } from "./server/event-writer.ts";
 export { choiceOfItemId, toolCallItemId } from "./tool-call-item-id.ts";
-export { type TraceContext, traceFromTraceparent, traceparentOf } from "./trace.ts";
+export { traceFromTraceparent, traceparentOf } from "./trace.ts";
 export { readUsage, toBothSpellings, toCompletionUsage, toResponsesUsage, type Usage } from "./usage.ts";

@@ -6,8 +6,8 @@ export interface JsonObject {
 /** Levels of lists and objects that are read; what is deeper could exhaust the stack of whoever walks it. */
 export const maxJsonLevels = 256;
 
-/** Texts up to this length are never nested deep enough to do harm, so nobody counts. */
-const shortText = 2048;
+/** Shorter texts can't open and close so many levels, so nobody counts. */
+const shortText = 2 * maxJsonLevels;
 
 export type ParsedObject =
   | { readonly ok: true; readonly value: JsonObject }

@@ -1,10 +1,4 @@
-/** The NNRP side of a trace (wire description §4.20). Both ids are not 0. */
-export interface TraceContext {
-  /** The low 64 bits of a W3C trace id. */
-  readonly traceId: bigint;
-  readonly spanId: bigint;
-  readonly isSampled: boolean;
-}
+import type { TraceContext } from "@plenum/nnrp";
 
 const traceparent = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
@@ -17,12 +11,12 @@ export function traceFromTraceparent(header: string): TraceContext | undefined {
   const traceId = BigInt(`0x${trace.slice(16)}`);
   const spanId = BigInt(`0x${span}`);
   if (traceId === 0n || spanId === 0n) return undefined;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
 /** A W3C `traceparent` whose upper 64 bits are 0, since NNRP does not carry them. */
-export function traceparentOf({ traceId, spanId, isSampled }: TraceContext): string {
-  return `00-${hex(traceId).padStart(32, "0")}-${hex(spanId)}-0${isSampled ? 1 : 0}`;
+export function traceparentOf({ traceId, spanId, sampled }: TraceContext): string {
+  return `00-${hex(traceId).padStart(32, "0")}-${hex(spanId)}-0${sampled ? 1 : 0}`;
 }
 
 function hex(id: bigint): string {
