@@ -1,4 +1,19 @@
 export {
+  availableKinds,
+  findBuilds,
+  type GpuBuild,
+  type GpuKind,
+  type GpuProbe,
+  gpuKinds,
+  type InstalledBuild,
+  installBuild,
+  missingKind,
+  probeBuild,
+  removeBuild,
+} from "./backends/embedded/gpu/index.ts";
+export { installedVersion, libraryProblem, pinnedVersion } from "./backends/embedded/library-version.ts";
+export { findModelFits, type ModelFit } from "./backends/embedded/model-fit.ts";
+export {
   type Config,
   ConfigError,
   type ConfigFlags,
@@ -17,6 +32,7 @@ export {
   type Scope,
   type TokenConfig,
 } from "./config/index.ts";
+export { findLocalRuntimes, type LocalRuntime } from "./discovery/local/index.ts";
 export {
   type EnsuredModelFile,
   type EnsureModelFileOptions,

@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { forkEngine } from "./engine-process.ts";
+import { forkEngine } from "./fork-engine.ts";
+import { sourceOrBuilt } from "./source-or-built.ts";
 
 /** A file as it was when its digest was taken. */
 export interface DigestedFile {
@@ -79,9 +80,7 @@ export class Digests {
   }
 
   #start(): ChildProcess {
-    const isSource = import.meta.url.endsWith(".ts");
-    const source = new URL("./digest-child.ts", import.meta.url);
-    const child = forkEngine(isSource ? source : new URL("./digest-child.js", import.meta.url));
+    const child = forkEngine(sourceOrBuilt("./digest-child", import.meta.url));
     child.stdout?.resume();
     child.stderr?.resume();
     child.on("message", (answer: { readonly sha256?: string }) => this.#settle(child, answer.sha256));

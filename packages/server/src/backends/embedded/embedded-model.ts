@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { type BackendModel, CoreError } from "@plenum/core";
 import { fitContext, neededBytes } from "./context-fit.ts";
+import type { GpuBuild } from "./gpu/builds.ts";
 import { emulatedBy, type InspectedModel } from "./inspect-model.ts";
 import type { EngineConfig } from "./messages.ts";
 import type { ModelName } from "./model-name.ts";
@@ -21,6 +22,8 @@ export interface EmbeddedModelSetup {
   readonly engineEntry: URL | undefined;
   /** Makes room for so many bytes. @throws CoreError insufficient-memory */
   readonly reserve: (model: EmbeddedModel) => Promise<void>;
+  /** The GPU build that models run on; undefined: the processor. */
+  readonly gpu: () => Promise<GpuBuild | undefined>;
   readonly onChange: () => void;
 }
 
@@ -165,6 +168,7 @@ export class EmbeddedModel {
   }
 
   async #prepare(): Promise<EngineConfig> {
+    const gpu = await this.#setup.gpu();
     await this.#setup.reserve(this);
     const { inspected, settings } = this.#setup;
     return {
@@ -174,6 +178,7 @@ export class EmbeddedModel {
       parallel: this.parallel,
       ...(settings.threads === undefined ? {} : { threads: settings.threads }),
       vocabularySize: inspected.facts?.vocabularySize ?? 0,
+      ...(gpu === undefined ? {} : { gpu }),
     };
   }
 }

@@ -1,9 +1,9 @@
-import { type ChildProcess, fork, type Serializable } from "node:child_process";
-import { createRequire } from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import type { ChildProcess, Serializable } from "node:child_process";
 import type { CoreError } from "@plenum/core";
 import { engineLost, loadError } from "./errors.ts";
+import { forkEngine } from "./fork-engine.ts";
 import type { EngineConfig, EngineEvent, EngineMessage, EngineReady, ServiceMessage } from "./messages.ts";
+import { sourceOrBuilt } from "./source-or-built.ts";
 
 /** Time that a child gets to leave by itself before it is killed. */
 const leaveMs = 3_000;
@@ -46,7 +46,11 @@ export class EngineProcess {
       this.#settleReady = { resolve, reject };
     });
     this.ready.catch(() => undefined);
-    this.#child = forkEngine(options.entry ?? engineEntry());
+    const { gpu, contextTokens, parallel } = options.config;
+    this.#child = forkEngine(
+      options.entry ?? sourceOrBuilt("./engine/main", import.meta.url),
+      gpu && { build: gpu, contextTokens: contextTokens * parallel },
+    );
     this.exited = new Promise((resolve) => {
       const leave = (how: string) => {
         this.#leave(how);
@@ -142,30 +146,4 @@ export class EngineProcess {
     for (const listener of this.#listeners.values()) listener.onLost(error);
     this.#listeners.clear();
   }
-}
-
-/** The built engine beside the built service, or its source beside this one's under Vitest and tsx. */
-function engineEntry(): URL {
-  return new URL(import.meta.url.endsWith(".ts") ? "./engine/main.ts" : "./engine/main.js", import.meta.url);
-}
-
-/** Forks a program of this room with a quiet, fixed environment. */
-export function forkEngine(entry: URL): ChildProcess {
-  const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, ...environment } = process.env;
-  return fork(fileURLToPath(entry), [], {
-    // TypeScript needs the loader; resolved here, since the child may run in any folder.
-    execArgv: entry.pathname.endsWith(".ts") ? ["--conditions=@plenum/source", "--import", typeScriptLoader()] : [],
-    env: {
-      ...environment,
-      // One pool thread: with more, the kernel puts compute threads onto one core to spin against each other.
-      UV_THREADPOOL_SIZE: "1",
-      NODE_LLAMA_CPP_SKIP_DOWNLOAD: "true",
-    },
-    serialization: "advanced",
-    stdio: ["ignore", "pipe", "pipe", "ipc"],
-  });
-}
-
-function typeScriptLoader(): string {
-  return pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 }

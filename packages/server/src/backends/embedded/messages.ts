@@ -4,6 +4,7 @@
  */
 import type { TokenLogprob } from "@plenum/core";
 import type { PromptPiece } from "./chat-format/index.ts";
+import type { GpuBuild } from "./gpu/builds.ts";
 
 /** What a child needs to know before it loads its model. */
 export interface EngineConfig {
@@ -17,6 +18,8 @@ export interface EngineConfig {
   readonly threads?: number;
   /** Entries of the vocabulary, from the file's header. */
   readonly vocabularySize: number;
+  /** Build that the child is started with. Absent: the library's own, on the processor. */
+  readonly gpu?: GpuBuild;
 }
 
 /** Text to read before the answer begins. */

@@ -2,14 +2,17 @@ import { basename } from "node:path";
 import { CoreError } from "@plenum/core";
 import { type DigestedFile, Digests } from "./digests.ts";
 import { EmbeddedModel, modelOptions } from "./embedded-model.ts";
+import type { GpuBuild } from "./gpu/builds.ts";
+import { chooseBuild } from "./gpu/choose-build.ts";
 import { inspectModel } from "./inspect-model.ts";
+import { libraryProblem } from "./library-version.ts";
 import { availableBytes } from "./memory.ts";
 import { findModelFiles } from "./model-files.ts";
 import { type ModelName, nameModel } from "./model-name.ts";
 import type { EmbeddedSettings } from "./options.ts";
 
 /** Part of the free memory that a model's context may be chosen for. */
-const contextShare = 0.5;
+export const contextShare = 0.5;
 
 /** The models of all files, as they were found at the last scan. */
 export class ModelCatalog {
@@ -18,13 +21,25 @@ export class ModelCatalog {
   readonly #engineEntry: URL | undefined;
   readonly #listeners = new Set<() => void>();
   #models: readonly EmbeddedModel[] = [];
+  readonly #gpu: Promise<GpuBuild | undefined>;
+  /** Put before what a file says of itself: with a wrong library none can be used. */
+  readonly #libraryProblem: { readonly problem?: string };
+  readonly #closing = new AbortController();
   #scanning: Promise<void> | undefined;
-  #isClosed = false;
 
   constructor(settings: EmbeddedSettings, engineEntry: URL | undefined) {
     this.#settings = settings;
     this.#digests = new Digests(settings.cacheFolder);
     this.#engineEntry = engineEntry;
+    const { gpu: setting, home, logger, libraryVersion } = settings;
+    const problem = libraryProblem(libraryVersion);
+    this.#libraryProblem = problem === undefined ? {} : { problem };
+    if (problem !== undefined) logger.warn({ problem }, "the embedded engine can't be used");
+    this.#gpu = chooseBuild({ setting, home, logger, signal: this.#closing.signal });
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   get models(): readonly EmbeddedModel[] {
@@ -50,7 +65,7 @@ export class ModelCatalog {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     this.#digests.close();
     await Promise.all(this.#models.map((model) => model.runner.close()));
   }
@@ -86,7 +101,7 @@ export class ModelCatalog {
     const options = modelOptions(this.#settings, file.path, made.name);
     const name = freeName(options.name === undefined ? made : { ...made, name: options.name }, taken);
     return new EmbeddedModel({
-      inspected,
+      inspected: { ...inspected, ...this.#libraryProblem },
       name,
       settings: this.#settings,
       options,
@@ -94,6 +109,7 @@ export class ModelCatalog {
         Math.min(availableBytes(), this.#settings.memoryLimitBytes ?? Number.POSITIVE_INFINITY) * contextShare,
       engineEntry: this.#engineEntry,
       reserve: (model) => this.#reserve(model),
+      gpu: () => this.#gpu,
       onChange: () => this.#changed(),
     });
   }

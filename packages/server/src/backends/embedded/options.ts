@@ -1,3 +1,6 @@
+import type { GpuSetting } from "./gpu/builds.ts";
+import { installedVersion } from "./library-version.ts";
+
 /** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts or answers. */
 export interface EmbeddedLogger {
   info(details: object, message: string): void;
@@ -35,6 +38,12 @@ export interface EmbeddedBackendOptions {
   readonly keepAliveMs?: number;
   /** Bytes that all loaded models may take together. @default what the machine or container has free */
   readonly memoryLimitBytes?: number;
+  /** Which build of the engine runs the models. @default "auto" */
+  readonly gpu?: GpuSetting;
+  /** Folder of state, where `plenum engine add` puts GPU builds. Absent: there are none. */
+  readonly home?: string;
+  /** Version of node-llama-cpp that runs. @default the installed one; another than the pinned one is refused */
+  readonly libraryVersion?: string;
   /** Folder that remembers digests over restarts; made when missing. Absent: nothing is remembered. */
   readonly cacheFolder?: string;
   /** @default writes nothing */
@@ -43,7 +52,10 @@ export interface EmbeddedBackendOptions {
 
 /** Options with their defaults. */
 export interface EmbeddedSettings
-  extends Omit<EmbeddedBackendOptions, "contextTokens" | "threads" | "memoryLimitBytes" | "cacheFolder"> {
+  extends Omit<
+    EmbeddedBackendOptions,
+    "contextTokens" | "threads" | "memoryLimitBytes" | "home" | "libraryVersion" | "cacheFolder"
+  > {
   readonly id: string;
   readonly models: Readonly<Record<string, EmbeddedModelOptions>>;
   readonly parallel: number;
@@ -52,6 +64,9 @@ export interface EmbeddedSettings
   readonly loadTimeoutMs: number;
   readonly keepAliveMs: number;
   readonly memoryLimitBytes: number | undefined;
+  readonly gpu: GpuSetting;
+  readonly home: string | undefined;
+  readonly libraryVersion: string | undefined;
   readonly cacheFolder: string | undefined;
   readonly logger: EmbeddedLogger;
 }
@@ -73,6 +88,9 @@ export function settingsOf(options: EmbeddedBackendOptions): EmbeddedSettings {
     loadTimeoutMs: options.loadTimeoutMs ?? 120_000,
     keepAliveMs: options.keepAliveMs ?? 1_800_000,
     memoryLimitBytes: options.memoryLimitBytes,
+    gpu: options.gpu ?? "auto",
+    home: options.home,
+    libraryVersion: options.libraryVersion ?? installedVersion(),
     cacheFolder: options.cacheFolder,
     logger: options.logger ?? silent,
   };
