@@ -8,6 +8,26 @@ export {
   readCapabilityDocument,
   refuseUnadvertised,
 } from "./capabilities.ts";
+export type {
+  ChatChoice,
+  ChatCompletion,
+  ChatRequest,
+  EmbeddingsAnswer,
+  EmbeddingsRequest,
+  ModelList,
+  ResponseObject,
+  ResponsesRequest,
+} from "./client/bodies.ts";
+export type { CallLimits, CallOptions, ProfileCall } from "./client/call.ts";
+export type { CallEnd } from "./client/call-end.ts";
+export {
+  createProfileClient,
+  defaultCallLimits,
+  type ProfileClient,
+  type ProfileClientOptions,
+} from "./client/client.ts";
+export { type FailureOrigin, ProfileRequestError, type RequestFailure } from "./client/request-error.ts";
+export type { ProfileStream } from "./client/stream.ts";
 export { type Diagnostics, type FlowPressure, readDiagnostics, writeDiagnostics } from "./diagnostics.ts";
 export {
   type EnvelopeResult,
@@ -55,6 +75,7 @@ export {
   type OrderFaultCode,
   orderFaults,
 } from "./order.ts";
+export { profilePayload } from "./payload.ts";
 export {
   type OperationName,
   operationLevels,

@@ -1,4 +1,4 @@
-import { isTerminalEvent, type ProfileEvent, type ToolCallEvent } from "./events/event.ts";
+import { isTerminalEvent, type ProfileEvent, type ToolCallEvent, type ToolCallStarted } from "./events/event.ts";
 
 /** How an event came: as PARTIAL_RESULT, or as the RESULT_PUSH that ends the operation. */
 export type Delivery = "partial" | "terminal";
@@ -38,6 +38,7 @@ interface CallState {
   readonly name: string;
   arguments: string;
   isOpen: boolean;
+  mayStayOpen: boolean;
 }
 
 /** The legal order of one operation's events (wire description §12.2, §12.3; the contract's `ordering`). */
@@ -82,6 +83,16 @@ export class EventOrder {
     }
   }
 
+  /** A start that the peer left out (`EventResult.before`): such a call need not be ended either. */
+  takeImplicit(event: ToolCallStarted): OrderFault | undefined {
+    const wrong = this.take(event, "partial");
+    const call = this.#calls.get(event.call_id);
+    if (wrong !== undefined || call === undefined) return wrong;
+    call.mayStayOpen = true;
+    this.#openCalls -= 1;
+    return undefined;
+  }
+
   #isLate(): boolean {
     return this.#isStrict && this.#hasUsage;
   }
@@ -92,7 +103,7 @@ export class EventOrder {
     if (this.#isLate()) return fault("output_after_usage", id);
     if (event.type === "response.tool_call.started") {
       if (call !== undefined) return fault("call_started_twice", id);
-      this.#calls.set(id, { name: event.name, arguments: "", isOpen: true });
+      this.#calls.set(id, { name: event.name, arguments: "", isOpen: true, mayStayOpen: false });
       this.#openCalls += 1;
       return undefined;
     }
@@ -108,12 +119,12 @@ export class EventOrder {
       if (call.arguments !== "" && event.arguments !== call.arguments) return fault("arguments_differ", id);
     }
     call.isOpen = false;
-    this.#openCalls -= 1;
+    if (!call.mayStayOpen) this.#openCalls -= 1;
     return undefined;
   }
 
   #openCall(): string | undefined {
-    for (const [id, { isOpen }] of this.#calls) if (isOpen) return id;
+    for (const [id, { isOpen, mayStayOpen }] of this.#calls) if (isOpen && !mayStayOpen) return id;
     return undefined;
   }
 }
