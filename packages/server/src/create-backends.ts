@@ -27,6 +27,8 @@ function createEmbedded({ embedded, models, home, limits }: Config, logger: Logg
     parallel: embedded.parallel,
     ...(embedded.contextTokens === undefined ? {} : { contextTokens: embedded.contextTokens }),
     ...(embedded.threads === undefined ? {} : { threads: embedded.threads }),
+    gpu: embedded.gpu,
+    home,
     loadTimeoutMs: limits.loadTimeoutMs,
     keepAliveMs: embedded.keepAliveMs,
     cacheFolder: `${home}/cache`,

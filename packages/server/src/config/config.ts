@@ -89,6 +89,8 @@ export interface EmbeddedConfig {
   readonly contextTokens?: number;
   /** Threads of the engine. Absent: the machine's cores. */
   readonly threads?: number;
+  /** `auto`: the installed GPU build that loads; `off`: the processor. A build that does not load falls back to it. Default `auto`. */
+  readonly gpu: "auto" | "off" | "cuda" | "vulkan";
   /** Milliseconds that an idle model stays loaded. Default 1800000 (`keep_alive: 30m`); 0: unloaded after each use; -1: never unloaded. */
   readonly keepAliveMs: number;
   /** Settings of single models, by file name or catalog id. */

@@ -54,7 +54,7 @@ test("runs on defaults alone", async () => {
     auth: { tokens: [] },
     insecureOpen: false,
     log: { level: "info", format: "json" },
-    embedded: { enabled: true, parallel: 4, keepAliveMs: 1_800_000, models: {} },
+    embedded: { enabled: true, parallel: 4, gpu: "auto", keepAliveMs: 1_800_000, models: {} },
     runtimes: [],
     findLocalRuntimes: true,
     starterModel: true,

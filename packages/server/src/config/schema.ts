@@ -96,6 +96,10 @@ const embedded = section({
   parallel: wholeNumber("Responses that one model runs at once; more wait in the queue.", 1, 64).default(4),
   context_tokens: contextTokens,
   threads: wholeNumber("Threads of the engine. Absent: the machine's cores.", 1, 1024).optional(),
+  gpu: oneOf(
+    "Which build of the engine runs the models: `auto` the installed GPU build that loads, `off` the processor.",
+    ["auto", "off", "cuda", "vulkan"],
+  ).default("auto"),
   keep_alive: z
     .union([z.int(durationError).min(-1, durationError), z.string().regex(durationForm, durationError)], durationError)
     .describe("How long an idle model stays loaded. 0: unloaded after each use; -1: never unloaded.")

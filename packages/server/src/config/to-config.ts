@@ -77,6 +77,7 @@ function toEmbedded(embedded: ConfigFile["embedded"]): EmbeddedConfig {
     parallel: embedded.parallel,
     ...(embedded.context_tokens !== undefined && { contextTokens: embedded.context_tokens }),
     ...(embedded.threads !== undefined && { threads: embedded.threads }),
+    gpu: embedded.gpu,
     keepAliveMs: durationMs(embedded.keep_alive),
     models: Object.fromEntries(models),
   };
