@@ -17,7 +17,7 @@ import { type Candidate, runCandidates } from "./candidates.ts";
 import { toVectors } from "./embeddings.ts";
 import { answerError, invalid, lineError } from "./errors.ts";
 import { forcedTools } from "./forced-call.ts";
-import { numberOf } from "./json-fields.ts";
+import { numberOf, textOf } from "./json-fields.ts";
 import { type FoundModel, ModelList } from "./model-list.ts";
 import { offered } from "./offered-models.ts";
 import { Prober } from "./probe.ts";
@@ -134,9 +134,11 @@ class OllamaBackend implements Backend {
       throw invalid(`${model.name} has vectors of ${most} dimensions; ask for at most that many.`, "dimensions");
     }
     const body = toEmbedBody({ ...request, model: model.name }, this.#context(model));
-    const answer = await this.#whileLoading(model, () => this.#post("/api/embed", body, model, signal));
-    const vectors = toVectors(answer.body, request.inputs.length);
-    return { ...vectors, loadMs: Math.round(milliseconds(answer.body, "load_duration") ?? 0) };
+    return this.#whileLoading(model, async () => {
+      const answer = await this.#post("/api/embed", body, model, signal);
+      const vectors = toVectors(answer.body, request.inputs.length);
+      return { ...vectors, loadMs: Math.round(milliseconds(answer.body, "load_duration") ?? 0) };
+    });
   }
 
   async load(name: string, options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
@@ -177,6 +179,7 @@ class OllamaBackend implements Backend {
   async #post(path: string, body: object, model: FoundModel, signal: AbortSignal): Promise<UpstreamAnswer> {
     const answer = await this.#upstream.json({ method: "POST", path, body, signal });
     if (answer.status < 200 || answer.status > 299) throw answerError(answer, model);
+    if (textOf(answer.body, "error") !== undefined) throw lineError(answer.body, model);
     return answer;
   }
 

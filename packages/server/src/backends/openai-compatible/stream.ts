@@ -1,5 +1,5 @@
 import { type BackendEvent, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
-import { parseExact, writeExact } from "../shared/exact-json.ts";
+import { parseExact, writeExact, writeJson } from "../shared/exact-json.ts";
 import { SseReader } from "../shared/sse-reader.ts";
 import { isErrorBody, streamedError } from "../shared/upstream-errors.ts";
 import { Candidate } from "./candidate.ts";
@@ -121,12 +121,12 @@ export class AnswerReader {
 
 /** The arguments object as it stands in the chunk's text: the same place of the same choice, with exact numbers. */
 function exactArguments(value: unknown, data: string, place: number): string {
-  const wanted = JSON.stringify(value);
+  const wanted = writeJson(value);
   const chunk = parseExact(data);
   const choice = isLoose(chunk) ? listOf(chunk["choices"])[place] : undefined;
   for (const found of objectsIn(choice)) {
     const text = writeExact(found);
-    if (JSON.stringify(parsed(text)) === wanted) return text;
+    if (writeJson(parsed(text)) === wanted) return text;
   }
   return wanted;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { CoreError } from "@plenum/core";
 
 /** A JSON string, or a JSON number outside strings. */
 const stringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/gs;
@@ -20,7 +21,18 @@ export function parseExact(text: string): unknown {
   );
 }
 
-/** JSON text of what `parseExact` gave, or of a part of it. */
+/** JSON text of what `parseExact` gave, or of a part of it. @throws CoreError backend-error when it is nested too deeply */
 export function writeExact(value: unknown): string {
-  return JSON.stringify(value).replaceAll(marked, "$1");
+  return writeJson(value).replaceAll(marked, "$1");
+}
+
+/** JSON text of what a runtime sent. @throws CoreError backend-error when it is nested too deeply */
+export function writeJson(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    // The parser goes deeper than the writer.
+    if (!(error instanceof RangeError)) throw error;
+    throw new CoreError("backend-error", "The runtime sent values that are nested too deeply.");
+  }
 }

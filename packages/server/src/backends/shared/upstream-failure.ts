@@ -1,4 +1,5 @@
 import { CoreError } from "@plenum/core";
+import { errors } from "undici";
 
 /** What can be said of an error by its code: the server was never reached. */
 const unreachable: Readonly<Record<string, string>> = {
@@ -31,12 +32,12 @@ export function upstreamFailure(error: Error, hasHead: boolean): CoreError {
     const detail = "The runtime's TLS certificate is not accepted; correct it, or its address.";
     return new CoreError("backend-unavailable", detail, {}, { cause: error });
   }
-  const detail = broken[code] ?? brokenOff(code, hasHead);
+  const isHttp = !(error instanceof errors.HTTPParserError);
+  const detail = broken[code] ?? (isHttp ? brokenOff(hasHead) : "The runtime's answer is not HTTP.");
   return new CoreError("backend-error", detail, {}, { cause: error });
 }
 
-function brokenOff(code: string, hasHead: boolean): string {
-  if (code.startsWith("HPE_")) return "The runtime's answer is not HTTP.";
+function brokenOff(hasHead: boolean): string {
   return hasHead
     ? "The runtime's answer broke off before it was whole."
     : "The runtime closed the connection without an answer.";

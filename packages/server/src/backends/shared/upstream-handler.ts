@@ -5,6 +5,9 @@ import { upstreamFailure } from "./upstream-failure.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
+/** Bytes of an error's body that are read. */
+const maxErrorBytes = 256 * 1024;
+
 /** Collects a body up to a limit in bytes. */
 export class BodyCollector {
   readonly #limitBytes: number;
@@ -41,18 +44,20 @@ export class BodyCollector {
 /** One call's answer. `settle` is called once: without an argument at the clean end, with the error otherwise. */
 export class AnswerHandler implements Dispatcher.DispatchHandler {
   readonly #reader: UpstreamReader;
-  readonly #maxErrorBytes: number;
+  readonly #errorTimeoutMs: number;
   readonly #settle: (...failure: [] | [unknown]) => void;
   #controller: Dispatcher.DispatchController | undefined;
   #errorBody: BodyCollector | undefined;
+  #errorTimer: NodeJS.Timeout | undefined;
   #hasHead = false;
   #isSettled = false;
   /** The server closed a connection on which it had answered before, without a word to this request. */
   wasStale = false;
 
-  constructor(reader: UpstreamReader, maxErrorBytes: number, settle: (...failure: [] | [unknown]) => void) {
+  /** @param errorTimeoutMs that the body of an error may take; then what has come of it is told */
+  constructor(reader: UpstreamReader, errorTimeoutMs: number, settle: (...failure: [] | [unknown]) => void) {
     this.#reader = reader;
-    this.#maxErrorBytes = maxErrorBytes;
+    this.#errorTimeoutMs = errorTimeoutMs;
     this.#settle = settle;
   }
 
@@ -74,8 +79,10 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#guard(() => {
       if (status < 300) requireReadable(headers);
       if (this.#reader.onHead(status, headers) !== false) return;
-      this.#errorBody = new BodyCollector(this.#maxErrorBytes);
-      this.#errorBody.head(status, headers);
+      const body = new BodyCollector(maxErrorBytes);
+      body.head(status, headers);
+      this.#errorBody = body;
+      this.#errorTimer = setTimeout(() => this.abort(this.#refused(body)), this.#errorTimeoutMs);
     });
   }
 
@@ -113,6 +120,7 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   #end(...failure: [] | [unknown]): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    clearTimeout(this.#errorTimer);
     this.#settle(...failure);
   }
 

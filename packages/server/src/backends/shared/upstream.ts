@@ -30,16 +30,20 @@ export const defaultSilenceTimeoutMs = 300_000;
 /** Bytes of an answer about the server and its models. */
 export const maxProbeBytes = 8 * 1024 * 1024;
 
-const maxErrorBytes = 256 * 1024;
+/** Milliseconds that the body of an error may take. */
+const errorTimeoutMs = 5_000;
 const defaultAnswerBytes = 128 * 1024 * 1024;
 /** A connection that was closed while it was idle shows that within this many milliseconds of the next request. */
 const staleWithinMs = 1000;
+/** Further times that a request is sent which met such connections; a server often closes several at once. */
+const mostRepeats = 3;
 
 export class Upstream {
   readonly #pool: Pool;
   readonly #origin: string;
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #errorTimeoutMs: number;
 
   /** Opens no connection yet. @throws TypeError when `baseUrl` is no http or https URL */
   constructor(options: UpstreamOptions) {
@@ -50,34 +54,48 @@ export class Upstream {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#headers = options.headers ?? {};
+    const silenceTimeoutMs = options.silenceTimeoutMs ?? defaultSilenceTimeoutMs;
+    this.#errorTimeoutMs = Math.min(errorTimeoutMs, silenceTimeoutMs);
     this.#pool = new Pool(url.origin, {
       connections: options.connections ?? null,
       connect: { timeout: options.connectTimeoutMs ?? 3000 },
       headersTimeout: options.headTimeoutMs ?? defaultHeadTimeoutMs,
-      bodyTimeout: options.silenceTimeoutMs ?? defaultSilenceTimeoutMs,
+      bodyTimeout: silenceTimeoutMs,
     });
   }
 
   /**
-   * Reads a whole answer, whatever its status.
+   * Reads a whole answer, whatever its status; of an error as much as `stream` reads.
    * @param maxAnswerBytes longer ones are refused. Default 134217728 (128 MiB)
    * @throws CoreError backend-unavailable, backend-error; the signal's reason
    */
   async json(call: UpstreamCall, maxAnswerBytes: number = defaultAnswerBytes): Promise<UpstreamAnswer> {
     const collector = new BodyCollector(maxAnswerBytes);
-    await this.stream(call, {
-      onHead: (status, headers) => collector.head(status, headers),
-      onData: (chunk) => {
-        if (!collector.add(chunk)) throw answerTooLong(maxAnswerBytes);
-      },
-      onRefused: (answer) => upstreamError(answer),
-    });
+    let refused: UpstreamAnswer | undefined;
+    try {
+      await this.stream(call, {
+        onHead: (status, headers) => {
+          collector.head(status, headers);
+          return status < 300;
+        },
+        onData: (chunk) => {
+          if (!collector.add(chunk)) throw answerTooLong(maxAnswerBytes);
+        },
+        onRefused: (answer) => {
+          refused = answer;
+          return upstreamError(answer);
+        },
+      });
+    } catch (error) {
+      if (refused === undefined) throw error;
+      return refused;
+    }
     return collector.answer();
   }
 
   /**
    * Gives the reader an answer as it comes. Resolves at its clean end. A request that met a connection which the server
-   * had just closed is sent once more: no byte of an answer has come, and inference changes nothing.
+   * had just closed is sent again: no byte of an answer has come, and inference changes nothing.
    * @throws CoreError backend-unavailable when the server can't be reached, backend-error when the answer is cut,
    * stays silent too long or is no HTTP; the signal's reason; what the reader throws
    */
@@ -90,10 +108,10 @@ export class Upstream {
       }
       const request = this.#requestOf(call);
       const sentAt = performance.now();
-      const send = (mayRepeat: boolean): AnswerHandler => {
-        const sent = new AnswerHandler(reader, maxErrorBytes, (...failure) => {
-          if (mayRepeat && sent.wasStale && !signal.aborted && performance.now() - sentAt < staleWithinMs) {
-            handler = send(false);
+      const send = (repeats: number): AnswerHandler => {
+        const sent = new AnswerHandler(reader, this.#errorTimeoutMs, (...failure) => {
+          if (sent.wasStale && repeats > 0 && !signal.aborted && performance.now() - sentAt < staleWithinMs) {
+            handler = send(repeats - 1);
             return;
           }
           signal.removeEventListener("abort", onAbort);
@@ -105,7 +123,7 @@ export class Upstream {
       };
       const onAbort = () => handler.abort(signal.reason);
       signal.addEventListener("abort", onAbort);
-      let handler = send(true);
+      let handler = send(mostRepeats);
     });
   }
 
