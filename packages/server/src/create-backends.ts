@@ -51,12 +51,11 @@ async function createFound(config: Config, logger: Logger): Promise<readonly Bac
 
 type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };
 
-function createRuntime({ name, kind, url, apiKey, headers, parallel, models }: Runtime, logger: Logger): Backend {
+function createRuntime({ name, kind, url, apiKey, headers, ...limits }: Runtime, logger: Logger): Backend {
   const options = {
+    ...limits,
     id: name,
     baseUrl: url,
-    ...(parallel === undefined ? {} : { parallel }),
-    ...(models === undefined ? {} : { models }),
     logger: logger.child({ room: "runtimes", runtime: name }),
   };
   if (kind !== "ollama") {

@@ -111,6 +111,10 @@ export interface RuntimeConfig {
   readonly headers: Readonly<Record<string, string>>;
   /** Responses that one of its models runs at once, 1 … 1024. Absent: as its kind has it. */
   readonly parallel?: number;
+  /** Milliseconds until the head of an answer. Absent: 600000. */
+  readonly headTimeoutMs?: number;
+  /** Milliseconds of silence within an answer. Absent: 300000. */
+  readonly silenceTimeoutMs?: number;
   /** Its own model names, or patterns with `*`, that are offered. Absent: every model. */
   readonly models?: readonly string[];
 }

@@ -38,6 +38,16 @@ const runtime = section({
     1,
     1024,
   ).optional(),
+  head_timeout_ms: wholeNumber(
+    "Milliseconds until its answer begins, which may be after it has read the prompt; then backend-error. Absent: 600000.",
+    100,
+    86_400_000,
+  ).optional(),
+  silence_timeout_ms: wholeNumber(
+    "Milliseconds in which nothing comes of an answer that has begun; then backend-error. Absent: 300000.",
+    100,
+    86_400_000,
+  ).optional(),
   models: list(
     "Its models that are offered, by its own names or patterns with `*`. Absent: every model.",
     text("A name or pattern.", "a model name or a pattern with *"),

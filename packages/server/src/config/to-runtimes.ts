@@ -38,6 +38,8 @@ export function toRuntimes(runtimes: Readonly<Record<string, RuntimeFile>>, env:
       ...(apiKey !== undefined && { apiKey }),
       headers: runtime.headers,
       ...(runtime.parallel !== undefined && { parallel: runtime.parallel }),
+      ...(runtime.head_timeout_ms !== undefined && { headTimeoutMs: runtime.head_timeout_ms }),
+      ...(runtime.silence_timeout_ms !== undefined && { silenceTimeoutMs: runtime.silence_timeout_ms }),
       ...(runtime.models !== undefined && { models: runtime.models }),
     };
   });
