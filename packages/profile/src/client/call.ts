@@ -119,17 +119,16 @@ class SubmittedCall implements ProfileCall {
     try {
       while (events !== undefined && this.end === undefined) {
         const next = await this.#next(events);
-        if (next === undefined) break;
-        yield* this.#take(next);
+        if (next !== undefined) yield* this.#take(next);
+        else this.end ??= lostEnd(new NnrpError("connection-closed", "The operation has no end."));
       }
-      if (this.end === undefined) this.end = lostEnd(new NnrpError("connection-closed", "The operation has no end."));
-      yield this.#last(this.end);
     } finally {
       this.#release();
       if (this.end === undefined) this.cancel();
       // Nobody waits for it: the peer may take its time to answer a cancel.
       void events?.return?.();
     }
+    if (this.end !== undefined) yield this.#last(this.end);
   }
 
   /** @returns undefined when the call ended here meanwhile. */

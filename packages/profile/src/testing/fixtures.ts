@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import type { JsonObject } from "../json.ts";
 
 const folder = new URL("./__fixtures__/", import.meta.url);
 
@@ -54,3 +55,17 @@ export const contract: {
     Record<string, { readonly required: readonly string[]; readonly fields: Readonly<Record<string, FieldRule>> }>
   >;
 } = read("openai-compatible-1.json");
+
+/** A streamed chat of a real server. */
+export interface RecordedStream {
+  readonly request: Record<string, unknown> & { readonly model: string };
+  readonly chunks: readonly JsonObject[];
+}
+
+export function recordedStream(name: string): RecordedStream {
+  return read(`streams/${name}.json`);
+}
+
+export const streamNames: readonly string[] = readdirSync(new URL("streams/", folder)).map((file) =>
+  file.replace(".json", ""),
+);
