@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addDoctor } from "./commands/doctor.ts";
+import { addEngine } from "./commands/engine.ts";
 import { addModels } from "./commands/models.ts";
 import { addRun } from "./commands/run.ts";
 import { addServe } from "./commands/serve.ts";
@@ -58,6 +60,8 @@ export async function runProgram(argv: readonly string[], around: Surroundings):
   addModels(program, around, done);
   addRun(program, around, done);
   addToken(program, around, done);
+  addEngine(program, around, done);
+  addDoctor(program, around, version, done);
   try {
     await program.parseAsync(argv, { from: "user" });
     return code;

