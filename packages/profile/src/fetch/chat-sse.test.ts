@@ -117,6 +117,12 @@ it("gives a whole answer as a stream when nothing was streamed", async () => {
   expect(answer["choices"]).toMatchObject([{ message, finish_reason: "tool_calls" }]);
 });
 
+it("finishes a stream whose service ends without a body", async () => {
+  const text = JSON.stringify({ type: "response.output_text.delta", index: 0, delta: "Hi" });
+  const answer = await assembleStream(render([text], '{"type":"response.completed","body":{}}'));
+  expect(answer["choices"]).toMatchObject([{ message: { content: "Hi" }, finish_reason: "stop" }]);
+});
+
 it("tells an error in the stream and does not end it as if it were whole", () => {
   const error = { type: "server_error", code: "backend_error", message: "It failed." };
   const sse = render([], JSON.stringify({ type: "response.error", error }));

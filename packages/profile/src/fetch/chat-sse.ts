@@ -59,7 +59,8 @@ export class ChatSse implements SseSource {
     if (end.event.type !== "response.completed") return data({ error: toOpenAIError(errorOfEnd(end)) });
     const { body } = end.event;
     let text = "";
-    for (const choice of listOf(body["choices"])) text += this.#finish(choice);
+    const choices = listOf(body["choices"]);
+    for (const choice of choices.length > 0 ? choices : this.#guessedChoices()) text += this.#finish(choice);
     if (this.#request.includeUsage && !this.#hasUsageChunk) text += this.#usageChunk(body);
     return `${text}data: [DONE]\n\n`;
   }
@@ -150,6 +151,14 @@ export class ChatSse implements SseSource {
     const rest = state.text === "" && state.calls === 0 && !this.#isExact ? wholeMessage(message) : undefined;
     const late = rest === undefined ? "" : this.#chunk(index, rest);
     return begun + late + this.#chunk(index, {}, choice["finish_reason"] ?? "stop");
+  }
+
+  /** For services that end without a body. */
+  #guessedChoices(): readonly JsonObject[] {
+    return [...this.#choices].map(([index, { calls }]) => ({
+      index,
+      finish_reason: calls > 0 ? "tool_calls" : "stop",
+    }));
   }
 
   #usageChunk(body: JsonObject): string {

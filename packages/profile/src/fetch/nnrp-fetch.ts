@@ -1,16 +1,16 @@
 import { type ClientSession, type Clock, NnrpError, type SessionOptions, systemClock } from "@plenum/nnrp";
 import type { CallLimits, CallOptions, ProfileCall } from "../client/call.ts";
-import { failedEnd, lostEnd } from "../client/call-end.ts";
+import { lostEnd } from "../client/call-end.ts";
 import { createProfileClient } from "../client/client.ts";
-import { toRequestError } from "../client/stream.ts";
 import { profileError } from "../errors.ts";
-import { isTerminalEvent } from "../events/event.ts";
 import { isJsonObject, type JsonObject, parseObject } from "../json.ts";
 import { traceFromTraceparent } from "../trace.ts";
+import { failedToFetch, streamedAnswer, wholeAnswer } from "./answers.ts";
 import { ChatSse } from "./chat-sse.ts";
-import { errorResponse, failureResponse, headersOf, jsonResponse } from "./error-response.ts";
+import { errorResponse } from "./error-response.ts";
+import { type ReadRequest, readRequest } from "./read-request.ts";
 import { ResponsesSse } from "./responses-sse.ts";
-import { type Route, routeOf } from "./route.ts";
+import type { Route } from "./route.ts";
 import { type Connect, SessionHolder } from "./session-holder.ts";
 import type { SseRequest, SseSource } from "./sse.ts";
 
@@ -51,32 +51,6 @@ export function nnrpFetch(connect: Connect, options: NnrpFetchOptions = {}): Nnr
     return request.route === undefined ? unknownUrl(request) : await answer(request, request.route, holder, options);
   };
   return Object.assign(run, { close: () => holder.close() });
-}
-
-interface ReadRequest {
-  readonly method: string;
-  readonly url: URL;
-  readonly route: Route | undefined;
-  readonly headers: Headers;
-  readonly body: string;
-  readonly signal: AbortSignal | undefined;
-}
-
-async function readRequest(input: string | URL | Request, init: RequestInit): Promise<ReadRequest> {
-  if (input instanceof Request || (typeof init.body !== "string" && init.body != null)) {
-    const request = new Request(input, init);
-    const { method, headers, signal } = request;
-    return { ...place(method, request.url), headers, body: await request.text(), signal };
-  }
-  const body = typeof init.body === "string" ? init.body : "";
-  const signal = init.signal ?? undefined;
-  return { ...place(init.method ?? "GET", String(input)), headers: new Headers(init.headers), body, signal };
-}
-
-function place(given: string, href: string): Pick<ReadRequest, "method" | "url" | "route"> {
-  const method = given.toUpperCase();
-  const url = new URL(href);
-  return { method, url, route: routeOf(method, url) };
 }
 
 function unknownUrl({ method, url }: ReadRequest): Response {
@@ -130,11 +104,6 @@ function refusedSession(error: unknown): Response {
   return errorResponse(event.error, { status });
 }
 
-/** As the platform's fetch fails. */
-function failedToFetch(cause: unknown): TypeError {
-  return new TypeError("fetch failed", { cause });
-}
-
 function toCallOptions({ headers, signal }: ReadRequest, body: JsonObject, options: NnrpFetchOptions): CallOptions {
   const { sendAuthorization = true, asksForChunks = true, timeoutMs } = options;
   const authorization = headers.get("authorization");
@@ -157,74 +126,4 @@ function toSource({ operation }: Route, call: ProfileCall, body: JsonObject, clo
     includeUsage: isJsonObject(options) && options["include_usage"] === true,
   };
   return operation === "responses.create" ? new ResponsesSse(request) : new ChatSse(request);
-}
-
-async function wholeAnswer(call: ProfileCall, route: Route, signal: AbortSignal | undefined): Promise<Response> {
-  for await (const _event of call);
-  const { end } = call;
-  if (end?.event.type !== "response.completed") return failed(call, signal);
-  const { body } = end.event;
-  if (!("model" in route)) return jsonResponse(body, end.status, headersOf(call));
-  const models = Array.isArray(body["data"]) ? body["data"].filter(isJsonObject) : [];
-  const model = models.find(({ id }) => id === route.model);
-  if (model !== undefined) return jsonResponse(model, 200, headersOf(call));
-  return errorResponse(profileError("model_not_found", "There is no such model.", "model"), {
-    requestId: call.requestId,
-  });
-}
-
-/** @throws what a fetch throws when there is no answer: the signal's reason, or a TypeError. */
-function failed(call: ProfileCall, signal: AbortSignal | undefined): Response {
-  signal?.throwIfAborted();
-  const end = call.end ?? failedEnd(profileError("internal_error", "The call has no end."), "client");
-  if (end.origin === "connection") throw failedToFetch(end.cause);
-  return failureResponse(toRequestError(call, end));
-}
-
-/** Waits for the first output, so that an error before it has a status of its own. */
-async function streamedAnswer(
-  call: ProfileCall,
-  signal: AbortSignal | undefined,
-  source: SseSource,
-): Promise<Response> {
-  const events = call[Symbol.asyncIterator]();
-  let first = "";
-  while (first === "") {
-    const { value: event, done } = await events.next();
-    if (done || (isTerminalEvent(event) && event.type !== "response.completed")) return failed(call, signal);
-    first = event.type === "response.completed" ? endOf(call, source) : source.take(event);
-  }
-  const encoder = new TextEncoder();
-  let isOver = call.end !== undefined;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      controller.enqueue(encoder.encode(first));
-      if (isOver) controller.close();
-    },
-    async pull(controller) {
-      for (let text = ""; text === "" && !isOver; ) {
-        const { value: event, done } = await events.next();
-        isOver = done === true || isTerminalEvent(event);
-        if (isOver) refuseBroken(call, signal);
-        text = done || isTerminalEvent(event) ? endOf(call, source) : source.take(event);
-        if (text !== "") controller.enqueue(encoder.encode(text));
-      }
-      if (isOver) controller.close();
-    },
-    cancel() {
-      call.cancel();
-    },
-  });
-  const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
-  return new Response(body, { status: 200, headers: { ...headers, ...headersOf(call) } });
-}
-
-/** @throws as the stream of a fetch fails when it breaks. */
-function refuseBroken({ end }: ProfileCall, signal: AbortSignal | undefined): void {
-  signal?.throwIfAborted();
-  if (end?.origin === "connection") throw new TypeError("terminated", { cause: end.cause });
-}
-
-function endOf({ end }: ProfileCall, source: SseSource): string {
-  return end === undefined ? "" : source.end(end);
 }
