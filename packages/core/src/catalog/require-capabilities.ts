@@ -34,15 +34,20 @@ const words: Readonly<Record<Capability, string>> = {
   insert: "fill in the middle",
 };
 
-/** @throws CoreError unsupported-capability, with the models that have it. */
+/**
+ * @param all models to name when this one can't.
+ * @throws CoreError unsupported-capability, with the models that have it.
+ */
 export function requireCapability(
   model: CatalogModel,
   capability: Capability,
   param: string,
-  all: readonly CatalogModel[],
+  all: () => readonly CatalogModel[],
 ): void {
   if (model.capabilities[capability]) return;
-  const able = all.filter((other) => other.capabilities[capability]).map((other) => other.id);
+  const able = all()
+    .filter((other) => other.capabilities[capability])
+    .map((other) => other.id);
   const hint = able.length === 0 ? "No model here can." : `These can: ${able.join(", ")}.`;
   throw new CoreError("unsupported-capability", `'${model.id}' can't ${words[capability]}. ${hint}`, {
     capability: wireName(capability),
@@ -61,6 +66,10 @@ export function requireAvailable(model: CatalogModel): void {
 }
 
 /** @throws CoreError unsupported-capability for the first thing that the model can't do. */
-export function requireCapabilities(model: CatalogModel, request: ResponseRequest, all: readonly CatalogModel[]): void {
+export function requireCapabilities(
+  model: CatalogModel,
+  request: ResponseRequest,
+  all: () => readonly CatalogModel[],
+): void {
   for (const [capability, param] of needs(request)) requireCapability(model, capability, param, all);
 }

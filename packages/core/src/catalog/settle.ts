@@ -48,12 +48,24 @@ function isNeutral({ sampling }: ResponseRequest, parameter: string): boolean {
   return parameter in neutral && new Map(Object.entries(sampling)).get(name) === neutral[parameter];
 }
 
-/** Catalog parameters that a request sets, with the fields that set them. */
-function askedOf({ sampling, reasoning, keepAliveMs, truncation, candidates }: ResponseRequest): [string, string][] {
-  const asked: [string, string][] = Object.keys(sampling).map((name) => {
+const samplingParameters = new Map<string, readonly [string, string]>();
+
+/** A sampling field's name in the catalog's `parameters`, and its path. */
+function samplingParameter(name: string): readonly [string, string] {
+  let known = samplingParameters.get(name);
+  if (known === undefined) {
     const parameter = wireName(name);
-    return [parameter, `sampling.${parameter}`];
-  });
+    known = [parameter, `sampling.${parameter}`];
+    samplingParameters.set(name, known);
+  }
+  return known;
+}
+
+/** Catalog parameters that a request sets, with the fields that set them. */
+function askedOf(request: ResponseRequest): (readonly [string, string])[] {
+  const { sampling, reasoning, keepAliveMs, truncation, candidates } = request;
+  const asked: (readonly [string, string])[] = [];
+  for (const name in sampling) asked.push(samplingParameter(name));
   if (reasoning.effort !== undefined) asked.push(["reasoning_effort", "reasoning.effort"]);
   if (keepAliveMs !== undefined) asked.push(["keep_alive", "keep_alive"]);
   if (truncation !== "none") asked.push(["truncation", "truncation"]);

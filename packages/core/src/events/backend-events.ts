@@ -24,7 +24,13 @@ export interface Usage {
 
 export type BackendEvent =
   /** The runtime has taken the request: prompt counted, or upstream 2xx. Exactly once, before everything else but progress. */
-  | { readonly type: "accepted"; readonly inputTokens?: number; readonly loadMs?: number }
+  | {
+      readonly type: "accepted";
+      readonly inputTokens?: number;
+      readonly loadMs?: number;
+      /** The output comes in one piece: when it begins says nothing about the time to the first token. */
+      readonly isWhole?: true;
+    }
   /** Not logged, merged. */
   | { readonly type: "progress"; readonly progress: RunProgress }
   | {

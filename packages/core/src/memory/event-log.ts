@@ -149,7 +149,7 @@ class ResponseLog {
   }
 
   notify(): void {
-    for (const reader of [...this.readers]) reader.notify();
+    for (const reader of this.readers) reader.notify();
   }
 }
 

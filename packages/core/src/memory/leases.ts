@@ -11,7 +11,7 @@ export class MemoryLeases implements Leases {
     this.#epoch += 1;
     return {
       epoch: this.#epoch,
-      lost: new AbortController().signal,
+      onLost: () => {},
       release: async () => {
         this.#held.delete(id);
       },

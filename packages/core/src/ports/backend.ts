@@ -6,7 +6,16 @@ import type { EmbeddingRequest, ResponseRequest } from "../request/request.ts";
 export type BackendSink = (events: readonly BackendEvent[]) => void;
 
 /** A request whose model is this backend's own name and whose `previousResponseId` is already unrolled into the input. */
-export type BackendRequest = ResponseRequest;
+export interface BackendRequest extends ResponseRequest {
+  /** Absent: `events`. */
+  readonly delivery?: Delivery;
+}
+
+/**
+ * `whole`: whoever made the request reads the answer only at its end, so a runtime may be asked for it in one piece,
+ * which costs a tenth. Its events then all come at the end.
+ */
+export type Delivery = "events" | "whole";
 
 export interface BackendEmbedding {
   readonly vectors: readonly Float32Array[];

@@ -2,8 +2,8 @@
 export interface Lease {
   /** Grows with each acquisition of the same id; appends of an older epoch are refused. */
   readonly epoch: number;
-  /** Aborts when another replica may have taken over. */
-  readonly lost: AbortSignal;
+  /** Calls once when another replica may have taken over. */
+  onLost(listener: () => void): void;
   release(): Promise<void>;
 }
 

@@ -108,16 +108,23 @@ function isJsonObject(text: string): boolean {
   }
 }
 
+type RangedField = keyof typeof samplingRanges;
+
+const samplingChecks = (Object.keys(samplingRanges) as RangedField[]).map((name) => ({
+  name,
+  path: `sampling.${name}`,
+  range: samplingRanges[name],
+}));
+
 function validateSampling(sampling: Sampling): void {
-  for (const [name, range] of Object.entries(samplingRanges)) {
-    inRange(`sampling.${name}`, sampling[name as keyof typeof samplingRanges], range);
-  }
+  for (const { name, path, range } of samplingChecks) inRange(path, sampling[name], range);
   const { stop, logitBias } = sampling;
   if (stop !== undefined) {
     if (stop.length > requestLimits.stop) refuse("sampling.stop", `stop holds at most ${requestLimits.stop} texts.`);
     if (stop.includes("")) refuse("sampling.stop", "A stop text must not be empty.");
   }
-  for (const [token, bias] of Object.entries(logitBias ?? {})) {
+  if (logitBias === undefined) return;
+  for (const [token, bias] of Object.entries(logitBias)) {
     if (!/^\d+$/.test(token)) refuse("sampling.logitBias", `'${token}' is not a token id.`);
     inRange(`sampling.logitBias`, bias, { min: -100, max: 100 });
   }

@@ -24,10 +24,10 @@ type OutputEvent = Exclude<BackendEvent, { type: "accepted" | "progress" | "usag
 
 function assemble(events: readonly OutputEvent[]): { readonly made: ResponseEvent[]; readonly fold: ResponseFold } {
   const fold = new ResponseFold(created);
-  const assembler = new Assembler("x", fold, () => 0);
+  const assembler = new Assembler("x", fold);
   const made: ResponseEvent[] = [];
-  for (const event of events) made.push(...assembler.assemble(event));
-  made.push(...assembler.closeAll());
+  for (const event of events) assembler.assemble(event, made, 0);
+  assembler.closeAll(made, 0);
   return { made, fold };
 }
 

@@ -8,12 +8,12 @@ type OutputEvent = Exclude<BackendEvent, { type: "accepted" | "progress" | "usag
 /** Open items of one candidate. */
 interface CandidateState {
   /** Index of the open message or reasoning item. */
-  open?: number;
-  openKind?: "message" | "reasoning";
+  open: number | undefined;
+  openKind: "message" | "reasoning" | undefined;
   /** Call number to item index; calls stay open until something else begins, so that their arguments may interleave. */
   readonly calls: Map<number, number>;
   readonly closedCalls: Set<number>;
-  lastItem?: number;
+  hasItems: boolean;
   hasFinished: boolean;
 }
 
@@ -24,36 +24,35 @@ interface CandidateState {
 export class Assembler {
   readonly #x: string;
   readonly #fold: ResponseFold;
-  readonly #elapsed: () => number;
   readonly #candidates = new Map<number, CandidateState>();
   readonly #itemIds: string[] = [];
-  #made: ResponseEvent[] = [];
+  #batch: ResponseEvent[] = [];
+  #atMs = 0;
 
-  /**
-   * @param x unique part of the response's id; items are `<kind>_<x>_<n>`.
-   * @param elapsed milliseconds since the response was created.
-   */
-  constructor(x: string, fold: ResponseFold, elapsed: () => number) {
+  /** @param x unique part of the response's id; items are `<kind>_<x>_<n>`. */
+  constructor(x: string, fold: ResponseFold) {
     this.#x = x;
     this.#fold = fold;
-    this.#elapsed = elapsed;
   }
 
-  /** Events for one backend event, already applied to the fold. */
-  assemble(event: OutputEvent): readonly ResponseEvent[] {
-    this.#made = [];
+  /**
+   * Appends the events for one backend event to the batch, already applied to the fold.
+   * @param atMs milliseconds since the response was created.
+   */
+  assemble(event: OutputEvent, batch: ResponseEvent[], atMs: number): void {
+    this.#batch = batch;
+    this.#atMs = atMs;
     const state = this.#candidate(event.candidate);
     if (!state.hasFinished) this.#handle(event, state);
-    return this.#made;
   }
 
   /** Closes whatever is still open, when a run ends before its candidates did. */
-  closeAll(): readonly ResponseEvent[] {
-    this.#made = [];
+  closeAll(batch: ResponseEvent[], atMs: number): void {
+    this.#batch = batch;
+    this.#atMs = atMs;
     for (const state of this.#candidates.values()) {
       if (!state.hasFinished) this.#closeOpen(state, "incomplete");
     }
-    return this.#made;
   }
 
   /** True when every one of `count` candidates has finished. */
@@ -66,36 +65,27 @@ export class Assembler {
   #handle(event: OutputEvent, state: CandidateState): void {
     switch (event.type) {
       case "text": {
-        if (event.delta === "" && !event.logprobs?.length) return;
-        const place = this.#openItem(state, event.candidate, "message");
         const { delta, logprobs } = event;
-        this.#emit({
-          type: "response.output_text.delta",
-          atMs: this.#elapsed(),
-          ...place,
-          delta,
-          ...(logprobs ? { logprobs } : {}),
-        });
+        if (delta === "" && !logprobs?.length) return;
+        const index = this.#openItem(state, event.candidate, "message");
+        const itemId = this.#idOf(index);
+        const type = "response.output_text.delta";
+        const atMs = this.#atMs;
+        this.#emit(logprobs ? { type, atMs, itemId, index, delta, logprobs } : { type, atMs, itemId, index, delta });
         return;
       }
-      case "refusal":
+      case "refusal": {
         if (event.delta === "") return;
-        this.#emit({
-          type: "response.refusal.delta",
-          atMs: this.#elapsed(),
-          ...this.#openItem(state, event.candidate, "message"),
-          delta: event.delta,
-        });
+        const index = this.#openItem(state, event.candidate, "message");
+        this.#emitDelta("response.refusal.delta", index, event.delta);
         return;
-      case "reasoning":
+      }
+      case "reasoning": {
         if (event.delta === "") return;
-        this.#emit({
-          type: "response.reasoning_text.delta",
-          atMs: this.#elapsed(),
-          ...this.#openItem(state, event.candidate, "reasoning"),
-          delta: event.delta,
-        });
+        const index = this.#openItem(state, event.candidate, "reasoning");
+        this.#emitDelta("response.reasoning_text.delta", index, event.delta);
         return;
+      }
       case "function_call":
         this.#beginCall(event, state);
         return;
@@ -111,28 +101,33 @@ export class Assembler {
   #candidate(candidate: number): CandidateState {
     let state = this.#candidates.get(candidate);
     if (state === undefined) {
-      state = { calls: new Map(), closedCalls: new Set(), hasFinished: false };
+      state = {
+        open: undefined,
+        openKind: undefined,
+        calls: new Map(),
+        closedCalls: new Set(),
+        hasItems: false,
+        hasFinished: false,
+      };
       this.#candidates.set(candidate, state);
     }
     return state;
   }
 
-  #openItem(
-    state: CandidateState,
-    candidate: number,
-    kind: "message" | "reasoning",
-  ): { readonly itemId: string; readonly index: number } {
-    if (state.open === undefined || state.openKind !== kind) {
-      this.#closeOpen(state, "completed");
-      const base = { candidate, index: this.#fold.itemCount, status: "in_progress" } as const;
-      const item: OutputItem =
-        kind === "message"
-          ? { ...base, type: "message", id: this.#itemId("msg"), text: "", refusal: "", logprobs: [] }
-          : { ...base, type: "reasoning", id: this.#itemId("rs"), text: "" };
-      state.open = this.#add(state, item);
-      state.openKind = kind;
-    }
-    return this.#place(state.open);
+  /** Index of the candidate's open item of this kind, which is opened where there is none. */
+  #openItem(state: CandidateState, candidate: number, kind: "message" | "reasoning"): number {
+    if (state.open !== undefined && state.openKind === kind) return state.open;
+    this.#closeOpen(state, "completed");
+    const index = this.#fold.itemCount;
+    const status = "in_progress";
+    const item: OutputItem =
+      kind === "message"
+        ? { type: kind, id: this.#itemId("msg"), candidate, index, status, text: "", refusal: "", logprobs: [] }
+        : { type: kind, id: this.#itemId("rs"), candidate, index, status, text: "" };
+    this.#add(state, item);
+    state.open = index;
+    state.openKind = kind;
+    return index;
   }
 
   #beginCall(event: Extract<BackendEvent, { type: "function_call" }>, state: CandidateState): void {
@@ -149,23 +144,19 @@ export class Assembler {
       name: event.name,
       arguments: "",
     };
-    state.calls.set(event.call, this.#add(state, item));
+    this.#add(state, item);
+    state.calls.set(event.call, index);
   }
 
   #continueCall(event: Extract<BackendEvent, { type: "function_call_arguments" }>, state: CandidateState): void {
     const index = state.calls.get(event.call);
     if (index === undefined || state.closedCalls.has(event.call) || event.delta === "") return;
-    this.#emit({
-      type: "response.function_call_arguments.delta",
-      atMs: this.#elapsed(),
-      ...this.#place(index),
-      delta: event.delta,
-    });
+    this.#emitDelta("response.function_call_arguments.delta", index, event.delta);
   }
 
   #finish(event: Extract<BackendEvent, { type: "finish" }>, state: CandidateState): void {
     // An answer without any text still has its message, so that every door has something to render.
-    if (state.lastItem === undefined) this.#openItem(state, event.candidate, "message");
+    if (!state.hasItems) this.#openItem(state, event.candidate, "message");
     const status =
       event.finishReason === "length" || event.finishReason === "content_filter" ? "incomplete" : "completed";
     this.#closeOpen(state, status, event);
@@ -187,14 +178,14 @@ export class Assembler {
       this.#close(index, isLast ? lastStatus : "completed", isLast ? finish : undefined);
     }
     for (const call of state.calls.keys()) state.closedCalls.add(call);
-    delete state.open;
-    delete state.openKind;
+    state.open = undefined;
+    state.openKind = undefined;
   }
 
   #closeMessage(state: CandidateState, status: ItemStatus): void {
     if (state.open !== undefined) this.#close(state.open, status);
-    delete state.open;
-    delete state.openKind;
+    state.open = undefined;
+    state.openKind = undefined;
   }
 
   #close(
@@ -202,21 +193,23 @@ export class Assembler {
     status: ItemStatus,
     finish?: { readonly finishReason: FinishReason; readonly rawFinishReason?: string },
   ): void {
-    const place = this.#place(index);
     const item = this.#fold.item(index);
-    const atMs = this.#elapsed();
+    const { id: itemId } = item;
+    const atMs = this.#atMs;
     switch (item.type) {
       case "message":
-        if (item.refusal !== "") this.#emit({ type: "response.refusal.done", atMs, ...place, refusal: item.refusal });
+        if (item.refusal !== "") {
+          this.#emit({ type: "response.refusal.done", atMs, itemId, index, refusal: item.refusal });
+        }
         if (item.refusal === "" || item.text !== "") {
-          this.#emit({ type: "response.output_text.done", atMs, ...place, text: item.text });
+          this.#emit({ type: "response.output_text.done", atMs, itemId, index, text: item.text });
         }
         break;
       case "reasoning":
-        this.#emit({ type: "response.reasoning_text.done", atMs, ...place, text: item.text });
+        this.#emit({ type: "response.reasoning_text.done", atMs, itemId, index, text: item.text });
         break;
       case "function_call":
-        this.#emit({ type: "response.function_call_arguments.done", atMs, ...place, arguments: item.arguments });
+        this.#emit({ type: "response.function_call_arguments.done", atMs, itemId, index, arguments: item.arguments });
         break;
     }
     this.#emit({
@@ -228,15 +221,22 @@ export class Assembler {
     });
   }
 
-  #add(state: CandidateState, item: OutputItem): number {
+  #add(state: CandidateState, item: OutputItem): void {
     this.#itemIds.push(item.id);
-    this.#emit({ type: "response.output_item.added", atMs: this.#elapsed(), item });
-    state.lastItem = item.index;
-    return item.index;
+    this.#emit({ type: "response.output_item.added", atMs: this.#atMs, item });
+    state.hasItems = true;
   }
 
-  #place(index: number): { readonly itemId: string; readonly index: number } {
-    return { itemId: this.#itemIds[index] ?? "", index };
+  #idOf(index: number): string {
+    return this.#itemIds[index] ?? "";
+  }
+
+  #emitDelta(
+    type: "response.refusal.delta" | "response.reasoning_text.delta" | "response.function_call_arguments.delta",
+    index: number,
+    delta: string,
+  ): void {
+    this.#emit({ type, atMs: this.#atMs, itemId: this.#idOf(index), index, delta });
   }
 
   #itemId(kind: string): string {
@@ -245,6 +245,6 @@ export class Assembler {
 
   #emit(event: ResponseEvent): void {
     this.#fold.apply(event);
-    this.#made.push(event);
+    this.#batch.push(event);
   }
 }

@@ -36,7 +36,7 @@ export class Embeddings {
     await catalog.ready;
     const { model, routes } = resolveFor(catalog, request.model, caller.principal);
     requireAvailable(model);
-    requireCapability(model, "embeddings", "model", usableModels(catalog, caller.principal));
+    requireCapability(model, "embeddings", "model", () => usableModels(catalog, caller.principal));
     const [route] = routes;
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);
     const createdAt = clock.now();

@@ -11,17 +11,20 @@ interface GrowingItem {
   readonly logprobs: TokenLogprob[];
 }
 
+type Draft = { -readonly [Member in keyof Response]: Response[Member] };
+
 /**
  * Folds events into the Response. The same events give the same Response on any replica; only the events that carry a
  * whole Response replace it.
  */
 export class ResponseFold {
-  #response: Response;
+  /** Its own copy, changed in place: a token costs no copy of the whole. */
+  #draft: Draft;
   #items: GrowingItem[] = [];
   #finishes: CandidateFinish[] = [];
 
   constructor(response: Response) {
-    this.#response = response;
+    this.#draft = { ...response };
   }
 
   apply(event: ResponseEvent): void {
@@ -31,14 +34,12 @@ export class ResponseFold {
       case "response.incomplete":
       case "response.failed":
       case "response.cancelled":
-        this.#response = event.response;
+        this.#draft = { ...event.response };
         return;
       case "response.in_progress":
-        this.update({
-          status: "in_progress",
-          runtime: event.runtime,
-          startedAt: this.#response.createdAt + event.atMs,
-        });
+        this.#draft.status = "in_progress";
+        this.#draft.runtime = event.runtime;
+        this.#draft.startedAt = this.#draft.createdAt + event.atMs;
         return;
       case "response.output_item.added":
         this.#items.push({ base: event.item, status: "in_progress", text: "", refusal: "", logprobs: [] });
@@ -70,22 +71,26 @@ export class ResponseFold {
 
   /** Changes that no event carries by itself; the terminal event carries them all. */
   update(changes: Partial<Response>): void {
-    this.#response = { ...this.#response, ...changes };
+    Object.assign(this.#draft, changes);
   }
 
   setUsage(usage: Usage): void {
-    this.update({ usage });
+    this.#draft.usage = usage;
+  }
+
+  addTimings(timings: Response["timings"]): void {
+    this.#draft.timings = { ...this.#draft.timings, ...timings };
   }
 
   /** The Response as it is now. */
   snapshot(): Response {
-    if (this.#items.length === 0) return this.#response;
-    return { ...this.#response, output: this.#items.map(freeze), finishes: [...this.#finishes] };
+    if (this.#items.length === 0) return { ...this.#draft };
+    return { ...this.#draft, output: this.#items.map(freeze), finishes: [...this.#finishes] };
   }
 
-  /** Without its output: cheap, for lists and status. */
+  /** Without its output, as it is at this moment: for a look, not to keep. */
   get head(): Response {
-    return this.#response;
+    return this.#draft;
   }
 
   get itemCount(): number {

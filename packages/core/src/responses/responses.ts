@@ -5,6 +5,7 @@ import { settleRequest } from "../catalog/settle.ts";
 import { resolveFor, usableModels } from "../catalog/usable-models.ts";
 import { detach, within } from "../detach.ts";
 import { estimateOutputBytes, estimateRequestBytes } from "../memory/estimate-bytes.ts";
+import type { Delivery } from "../ports/backend.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventLog, LogReader } from "../ports/event-log.ts";
@@ -72,6 +73,14 @@ interface Prepared {
   readonly previousResponseId?: string;
 }
 
+/** Who makes a response, and how. */
+interface Making {
+  readonly caller: Caller;
+  readonly door: DoorKind;
+  readonly delivery: Delivery;
+  readonly lease: Lease;
+}
+
 /** All responses, whatever door they came through (LMSP §5). */
 export class Responses {
   readonly #parts: ResponsesParts;
@@ -88,10 +97,16 @@ export class Responses {
 
   /**
    * Accepts a request: checked, admitted, queued; its first event is in the log when this resolves.
+   * @param delivery how its maker reads it. @default "events"
    * @throws CoreError invalid-request, model-not-found, unsupported-capability, forbidden, not-found, overloaded,
    * deadline-exceeded, draining.
    */
-  async create(request: ResponseRequest, caller: Caller, door: DoorKind): Promise<OwnedResponse> {
+  async create(
+    request: ResponseRequest,
+    caller: Caller,
+    door: DoorKind,
+    delivery: Delivery = "events",
+  ): Promise<OwnedResponse> {
     this.#refuseWhenDraining();
     validateRequest(request);
     const prepared = await this.#prepare(request, caller.principal);
@@ -101,7 +116,7 @@ export class Responses {
     if (lease === undefined) throw new CoreError("internal", `The fresh id ${id} is taken.`);
     let run: Run;
     try {
-      run = this.#admit(x, prepared, caller, door, lease);
+      run = this.#admit(x, prepared, { caller, door, delivery, lease });
     } catch (error) {
       await lease.release();
       throw error;
@@ -211,7 +226,7 @@ export class Responses {
     requireAvailable(resolved.model);
     const unrolled = await this.#unrollChain(request, principal);
     const settled = settleRequest(unrolled, resolved.model);
-    requireCapabilities(resolved.model, settled.request, usableModels(catalog, principal));
+    requireCapabilities(resolved.model, settled.request, () => usableModels(catalog, principal));
     if (request.supersedes !== undefined) await this.#requireOwn(request.supersedes, principal);
     const { previousResponseId: previous } = request;
     return {
@@ -247,7 +262,7 @@ export class Responses {
   }
 
   /** From the checks to the queue nothing waits, so that what was checked still holds when it is queued. */
-  #admit(x: string, prepared: Prepared, caller: Caller, door: DoorKind, lease: Lease): Run {
+  #admit(x: string, prepared: Prepared, { caller, door, delivery, lease }: Making): Run {
     const { scheduler, clock, observer, log } = this.#parts;
     const { request, resolved } = prepared;
     const response = this.#firstResponse(`resp_${x}`, prepared, caller.principal, door);
@@ -265,7 +280,8 @@ export class Responses {
     }
     this.#retention.hold(response.id, bytes);
     const { principal, fairnessKey } = caller;
-    const run = this.#makeRun(x, { request, owner: principal.id, fairnessKey, epoch: lease.epoch, response }, lease);
+    const record = { request, owner: principal.id, fairnessKey, epoch: lease.epoch, response };
+    const run = this.#makeRun(x, record, delivery, lease);
     observer.responseCreated?.(response);
     const withdraw = scheduler.submit({
       ...place,
@@ -299,13 +315,14 @@ export class Responses {
     };
   }
 
-  #makeRun(x: string, record: ResponseRecord, lease: Lease): Run {
+  #makeRun(x: string, record: ResponseRecord, delivery: Delivery, lease: Lease): Run {
     const { log, clock, observer, store, limits } = this.#parts;
     const { request, response } = record;
     const put = (changed: Response): void => this.#detach(store.put({ ...record, response: changed }));
     const run = new Run({
       x,
       request,
+      delivery,
       response,
       lease,
       log,

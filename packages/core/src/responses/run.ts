@@ -1,6 +1,7 @@
 import type { Route } from "../catalog/catalog.ts";
 import type { BackendEvent, RunProgress } from "../events/backend-events.ts";
 import type { ResponseEvent } from "../events/response-events.ts";
+import type { Delivery } from "../ports/backend.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventLog } from "../ports/event-log.ts";
 import type { Lease } from "../ports/lease.ts";
@@ -17,15 +18,16 @@ export interface RunOptions {
   /** Unique part of the id. */
   readonly x: string;
   readonly request: ResponseRequest;
+  readonly delivery: Delivery;
   readonly response: Response;
   readonly lease: Lease;
   readonly log: EventLog;
   readonly clock: Clock;
   readonly observer: Observer;
-  /** Told once, with the final Response. */
-  readonly onEnd: (response: Response, error: CoreError | undefined) => void;
   /** Told when the response begins to run. */
   readonly onStart: (response: Response) => void;
+  /** Told once, with the final Response. */
+  readonly onEnd: (response: Response, error: CoreError | undefined) => void;
 }
 
 /** One response from acceptance to its end: numbers what the backend pushes, appends it to the log, folds it. */
@@ -38,18 +40,20 @@ export class Run {
   readonly #done: Promise<Response>;
   #resolveDone: (response: Response) => void = () => {};
   #sequence = 0;
+  /** The first output was noted, or says nothing. */
+  #hasOutput = false;
   #ended = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
     const { x, response, log, lease, clock } = options;
     this.#fold = new ResponseFold(response);
-    this.#assembler = new Assembler(x, this.#fold, () => this.#elapsed());
+    this.#assembler = new Assembler(x, this.#fold);
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });
     log.open(response.id, lease.epoch);
-    lease.lost.addEventListener("abort", () => this.cancel("lease-lost"), { once: true });
+    lease.onLost(() => this.cancel("lease-lost"));
     this.#clearDeadline = watchDeadline(clock, response.deadlineMs, () => {
       const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
       this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
@@ -78,11 +82,12 @@ export class Run {
   /** Runs the request on the route's backend; settles when the backend's slot is free again. Never rejects. */
   async execute({ backend, model }: Route): Promise<void> {
     if (this.#ended) return;
-    const { request, clock, response } = this.#options;
-    const queuedMs = clock.now() - response.createdAt;
-    this.#fold.update({ timings: { ...this.#fold.head.timings, queuedMs }, runtime: backend.id });
+    const { request, delivery, clock, response } = this.#options;
+    this.#fold.update({ runtime: backend.id });
+    this.#fold.addTimings({ queuedMs: clock.now() - response.createdAt });
     try {
-      await backend.respond({ ...request, model: model.name }, (events) => this.#push(events), this.#abort.signal);
+      const asked = { ...request, model: model.name, delivery };
+      await backend.respond(asked, (events) => this.#push(events), this.#abort.signal);
       this.#finish();
     } catch (error) {
       this.fail(this.#abort.signal.aborted ? this.#abort.signal.reason : error);
@@ -108,42 +113,39 @@ export class Run {
 
   #push(events: readonly BackendEvent[]): void {
     if (this.#ended) return;
-    let batch: readonly ResponseEvent[] = [];
-    for (const event of events) {
-      const made = this.#handle(event);
-      if (made.length > 0) batch = batch.length === 0 ? made : [...batch, ...made];
-    }
+    const batch: ResponseEvent[] = [];
+    const atMs = this.#elapsed();
+    for (const event of events) this.#handle(event, batch, atMs);
     if (batch.length > 0) this.#append(batch);
   }
 
-  #handle(event: BackendEvent): readonly ResponseEvent[] {
+  #handle(event: BackendEvent, batch: ResponseEvent[], atMs: number): void {
     switch (event.type) {
       case "progress":
         this.announce(event.progress);
-        return [];
+        return;
       case "accepted":
-        return this.#accept(event);
+        this.#accept(event, batch, atMs);
+        return;
       case "usage":
         this.#noteUsage(event);
-        return [];
+        return;
       default: {
-        const made = this.#assembler.assemble(event);
-        if (made.length > 0) this.#noteFirstOutput();
-        return made;
+        const before = batch.length;
+        this.#assembler.assemble(event, batch, atMs);
+        if (!this.#hasOutput && batch.length > before) this.#noteFirstOutput(atMs);
       }
     }
   }
 
-  #accept(event: Extract<BackendEvent, { type: "accepted" }>): readonly ResponseEvent[] {
+  #accept(event: Extract<BackendEvent, { type: "accepted" }>, batch: ResponseEvent[], atMs: number): void {
     const { head } = this.#fold;
-    if (head.startedAt !== undefined) return [];
-    const started: ResponseEvent = {
-      type: "response.in_progress",
-      atMs: this.#elapsed(),
-      runtime: head.runtime ?? "",
-    };
+    if (head.startedAt !== undefined) return;
+    const started: ResponseEvent = { type: "response.in_progress", atMs, runtime: head.runtime ?? "" };
     this.#fold.apply(started);
-    if (event.loadMs !== undefined) this.#addTimings({ loadMs: event.loadMs });
+    batch.push(started);
+    if (event.isWhole) this.#hasOutput = true;
+    if (event.loadMs !== undefined) this.#fold.addTimings({ loadMs: event.loadMs });
     if (event.inputTokens !== undefined) {
       this.#fold.setUsage({
         inputTokens: event.inputTokens,
@@ -152,29 +154,24 @@ export class Run {
         reasoningTokens: 0,
       });
     }
-    this.#options.onStart(this.#fold.head);
+    this.#options.onStart(this.#fold.snapshot());
     this.#options.observer.responseStarted?.(this.#fold.head);
-    return [started];
   }
 
   #noteUsage(event: Extract<BackendEvent, { type: "usage" }>): void {
     const { usage, loadMs, promptMs, generationMs } = event;
     this.#fold.setUsage(usage);
-    this.#addTimings({
+    this.#fold.addTimings({
       ...(loadMs === undefined ? {} : { loadMs }),
       ...(promptMs === undefined ? {} : { promptMs }),
       ...(generationMs === undefined ? {} : { generationMs }),
     });
   }
 
-  #noteFirstOutput(): void {
-    if (this.#fold.head.timings.firstTokenMs !== undefined) return;
-    this.#addTimings({ firstTokenMs: this.#elapsed() });
+  #noteFirstOutput(atMs: number): void {
+    this.#hasOutput = true;
+    this.#fold.addTimings({ firstTokenMs: atMs });
     this.#options.observer.responseFirstOutput?.(this.#fold.head);
-  }
-
-  #addTimings(timings: Response["timings"]): void {
-    this.#fold.update({ timings: { ...this.#fold.head.timings, ...timings } });
   }
 
   /** The backend's promise resolved: every candidate must have finished. */
@@ -187,12 +184,15 @@ export class Run {
   #end(error: CoreError | undefined): void {
     this.#ended = true;
     this.#clearDeadline();
-    const closing = error === undefined ? [] : this.#assembler.closeAll();
-    this.#addTimings({ totalMs: this.#elapsed() });
+    const batch: ResponseEvent[] = [];
+    const atMs = this.#elapsed();
+    if (error !== undefined) this.#assembler.closeAll(batch, atMs);
+    this.#fold.addTimings({ totalMs: atMs });
     const { type, changes } = outcomeOf(this.#fold.snapshot(), error);
     this.#fold.update({ ...changes, finishedAt: this.#options.clock.now() });
     const response = this.#fold.snapshot();
-    this.#append([...closing, { type, atMs: this.#elapsed(), response }]);
+    batch.push({ type, atMs, response });
+    this.#append(batch);
     this.#options.onEnd(response, error);
     this.#options.observer.responseEnded?.(response, error);
     this.#resolveDone(response);

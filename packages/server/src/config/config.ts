@@ -109,7 +109,7 @@ export interface RuntimeConfig {
   readonly apiKey?: string;
   /** Sent with every request; may hold secrets. Default none. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Responses that one of its models runs at once, 1 … 1024. Absent: as its kind has it. */
+  /** Responses that one of its models runs at once, 1 … 65536. Absent: as its kind has it. */
   readonly parallel?: number;
   /** Milliseconds until the head of an answer. Absent: 600000. */
   readonly headTimeoutMs?: number;

@@ -36,7 +36,7 @@ const runtime = section({
   parallel: wholeNumber(
     "Responses that one of its models runs at once; more wait in the queue. Absent: as its kind has it.",
     1,
-    1024,
+    65_536,
   ).optional(),
   head_timeout_ms: wholeNumber(
     "Milliseconds until its answer begins, which may be after it has read the prompt; then backend-error. Absent: 600000.",

@@ -110,7 +110,7 @@ test.each([
   [
     "too many at once",
     `a: { kind: ollama, ${url}, parallel: 0 }`,
-    /parallel: expected a whole number from 1 to 1024, got 0$/,
+    /parallel: expected a whole number from 1 to 65536, got 0$/,
   ],
 ])("refuses with its place and without the secret: %s", async (_name, text, expected) => {
   const lines = await mistakesOf(`runtimes:\n  ${text}\n`);

@@ -27,6 +27,8 @@ export interface Dialect {
   readonly base64Embeddings: boolean;
   /** Seeds at or above this are wrapped; absent: any whole number. */
   readonly seedLimit?: number;
+  /** Closing the connection stops an answer that was asked for in one piece, too; false: only streams are asked for. */
+  readonly stopsWhole: boolean;
   /** Paths beside `/v1/models` that tell more. */
   readonly probes: readonly Probe[];
   /** Responses at once where the server does not tell. */
@@ -58,6 +60,7 @@ const generic: Dialect = {
   asksForUsage: true,
   tellsParallelCalls: false,
   strictForcedCalls: false,
+  stopsWhole: true,
   priority: false,
   base64Embeddings: true,
   probes: [],
@@ -116,10 +119,12 @@ export const dialects = {
     startHint: "start LM Studio's server, or correct its baseUrl",
   },
   jan: { ...llamaServer, probes: [], startHint: "start Jan's local API server, or correct its baseUrl" },
-  openai: { ...generic, maxTokens: "max_completion_tokens", parallel: 16 },
-  litellm: { ...generic, parallel: 16 },
+  openai: { ...generic, maxTokens: "max_completion_tokens", stopsWhole: false, parallel: 16 },
+  litellm: { ...generic, stopsWhole: false, parallel: 16 },
 } as const satisfies Readonly<Record<string, Dialect>>;
 
+const byKind = new Map<string, Dialect>(Object.entries(dialects));
+
 export function dialectOf(kind: string): Dialect {
-  return Object.entries(dialects).find(([name]) => name === kind)?.[1] ?? generic;
+  return byKind.get(kind) ?? generic;
 }

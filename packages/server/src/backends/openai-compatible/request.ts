@@ -8,7 +8,12 @@ export interface UpstreamBody {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A core request in the server's words. Always a stream, so that abort and progress work for whole answers too. */
+/** True: the answer is asked for in one piece. */
+export function isWhole({ delivery }: BackendRequest, { stopsWhole }: Dialect): boolean {
+  return delivery === "whole" && stopsWhole;
+}
+
+/** A core request in the server's words. */
 export function upstreamBody(
   request: BackendRequest,
   model: BackendModel,
@@ -25,8 +30,7 @@ export function upstreamBody(
     ...(request.candidates > 1 ? { n: request.candidates } : {}),
     ...(dialect.priority && request.priority !== 0 ? { priority: -request.priority } : {}),
     ...formatField(request, dialect),
-    stream: true,
-    ...(dialect.asksForUsage ? { stream_options: { include_usage: true } } : {}),
+    ...streamFields(request, dialect),
   };
   if (isPlain && input.kind === "completion") {
     const { logprobs } = request.sampling;
@@ -48,11 +52,17 @@ export function upstreamBody(
   return { path: "/v1/chat/completions", body };
 }
 
+function streamFields(request: BackendRequest, dialect: Dialect): object {
+  if (isWhole(request, dialect)) return { stream: false };
+  return dialect.asksForUsage ? { stream: true, stream_options: { include_usage: true } } : { stream: true };
+}
+
 function samplingFields(sampling: Sampling, dialect: Dialect): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   const { seedLimit: limit } = dialect;
+  const spellings: Readonly<Record<string, string>> = dialect.sampling;
   for (const [name, value] of Object.entries(sampling)) {
-    const spelling = new Map(Object.entries(dialect.sampling)).get(name);
+    const spelling = Object.hasOwn(spellings, name) ? spellings[name] : undefined;
     if (spelling === undefined || value === undefined) continue;
     const isSeed = name === "seed" && typeof value === "number" && limit !== undefined;
     fields[spelling] = isSeed ? ((value % limit) + limit) % limit : value;

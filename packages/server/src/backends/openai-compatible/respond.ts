@@ -7,7 +7,7 @@ import { upstreamError } from "../shared/upstream-errors.ts";
 import { answerTooLong, BodyCollector, webPageError } from "../shared/upstream-handler.ts";
 import { dialectOf } from "./dialects.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
-import { type UpstreamBody, upstreamBody, withoutMaxTokens } from "./request.ts";
+import { isWhole, type UpstreamBody, upstreamBody, withoutMaxTokens } from "./request.ts";
 import { AnswerReader } from "./stream.ts";
 
 export interface RespondOptions {
@@ -25,7 +25,9 @@ const loadingIntervalMs = 500;
 const lingerMs = 250;
 /** The same behind the last `finish_reason`, while usage and the sentinel may follow. */
 const finishedLingerMs = 2_000;
-/** Bytes of a whole answer, from servers that do not stream. */
+/** Milliseconds that an answer in one piece may take. */
+const wholeTimeoutMs = 3_600_000;
+/** Bytes of a whole answer. */
 const mostWholeBytes = 64 * 1024 * 1024;
 
 /** Runs one request to its end. @throws CoreError; the signal's reason */
@@ -90,11 +92,17 @@ async function pause(signal: AbortSignal): Promise<void> {
 }
 
 async function attempt(
-  { upstream, request, sink, signal }: RespondOptions,
+  { upstream, settings, request, sink, signal }: RespondOptions,
   { path, body }: UpstreamBody,
 ): Promise<void> {
-  const call = new AnswerCall(new AnswerReader(request, sink), request.model);
-  await streamAnswer(upstream, { method: "POST", path, body, signal }, call);
+  const answer = new AnswerReader(request, sink);
+  const call = new AnswerCall(answer, request.model);
+  const asked = { method: "POST", path, body, signal } as const;
+  if (isWhole(request, dialectOf(settings.kind))) {
+    // Its head comes with the answer, so there is no other sign that it runs.
+    answer.accept({ isWhole: true });
+    await streamAnswer(upstream, { ...asked, headTimeoutMs: wholeTimeoutMs }, call);
+  } else await streamAnswer(upstream, asked, call);
   call.end();
 }
 

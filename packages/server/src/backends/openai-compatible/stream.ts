@@ -41,8 +41,9 @@ export class AnswerReader {
     return this.#begun > 0 && (this.isDone || this.#finished === this.#begun);
   }
 
-  accept(): void {
-    this.#sink([{ type: "accepted" }]);
+  /** The server has taken the request. */
+  accept(facts: { readonly isWhole?: true } = {}): void {
+    this.#sink([{ type: "accepted", ...facts }]);
   }
 
   /** @throws CoreError for an error in the stream, and what is no answer */

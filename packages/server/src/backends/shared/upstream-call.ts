@@ -6,6 +6,8 @@ export interface UpstreamCall {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  /** Milliseconds until the head of the answer. @default the upstream's */
+  readonly headTimeoutMs?: number;
 }
 
 /** A whole answer. */

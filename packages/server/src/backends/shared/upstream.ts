@@ -53,7 +53,7 @@ export class Upstream {
     }
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, "");
-    this.#headers = options.headers ?? {};
+    this.#headers = { accept: "*/*", "accept-encoding": "identity", ...options.headers };
     const silenceTimeoutMs = options.silenceTimeoutMs ?? defaultSilenceTimeoutMs;
     this.#errorTimeoutMs = Math.min(errorTimeoutMs, silenceTimeoutMs);
     this.#pool = new Pool(url.origin, {
@@ -132,10 +132,15 @@ export class Upstream {
     await this.#pool.destroy();
   }
 
-  #requestOf({ method, path, body, headers }: UpstreamCall): Dispatcher.DispatchOptions {
-    const sent = { accept: "*/*", "accept-encoding": "identity", ...this.#headers, ...headers };
-    const request = { origin: this.#origin, path: `${this.#prefix}${path}`, method };
-    if (body === undefined) return { ...request, headers: sent };
-    return { ...request, headers: { "content-type": "application/json", ...sent }, body: JSON.stringify(body) };
+  #requestOf({ method, path, body, headers, headTimeoutMs }: UpstreamCall): Dispatcher.DispatchOptions {
+    const sent = headers === undefined ? this.#headers : { ...this.#headers, ...headers };
+    return {
+      origin: this.#origin,
+      path: `${this.#prefix}${path}`,
+      method,
+      headers: body === undefined ? sent : { ...sent, "content-type": "application/json" },
+      body: body === undefined ? null : JSON.stringify(body),
+      headersTimeout: headTimeoutMs ?? null,
+    };
   }
 }

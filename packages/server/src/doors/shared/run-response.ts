@@ -41,7 +41,9 @@ export async function completeForOwner(
   options: RunResponseOptions,
 ): Promise<{ readonly owned: OwnedResponse; readonly response: Response } | undefined> {
   const { call, door, request } = options;
-  const owned = await call.core.responses.create(request, call.caller, door);
+  // What goes on without its connection is there to be watched.
+  const delivery = request.onDisconnect === "continue" ? "events" : "whole";
+  const owned = await call.core.responses.create(request, call.caller, door, delivery);
   const onClosed = (): void => owned.ownerLeft();
   const { closed } = call.responder;
   if (closed.aborted) onClosed();
