@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { TransportPolicy } from "../endpoint/choose.ts";
 import type { ClientOptions } from "../session/client/types.ts";
 
 /** Certificates and keys, as Node's `tls` takes them. */
@@ -26,18 +27,6 @@ export interface Listener {
   /** Takes no new carriers. Open ones stay until their server closes. Removes a Unix socket's file. */
   close(): Promise<void>;
 }
-
-/** How to choose among several carriers. `auto` probes; `prefer-x` decides only between equals; `force-x` takes only x. */
-export type TransportPolicy =
-  | "auto"
-  | "prefer-quic"
-  | "prefer-tcp"
-  | "prefer-ipc"
-  | "prefer-websocket"
-  | "force-quic"
-  | "force-tcp"
-  | "force-ipc"
-  | "force-websocket";
 
 export interface ClientTls {
   /** Trusted certificates in PEM. Default: the platform's. */

@@ -17,14 +17,14 @@ export interface CarrierInfo {
   readonly attachment?: unknown;
 }
 
-/** Takes what a carrier receives. Calls come in order, one at a time, and never after `closed`. */
+/** Takes what a carrier receives. Calls come in order, one at a time, and never after `ended`. */
 export interface CarrierReceiver {
   /** Bytes arrived: any part of the stream (`stream`), or one whole message (`message`). They stay the receiver's. */
   data(bytes: Uint8Array): void;
   /** Everything handed over was taken by the platform: `bufferedBytes` is low again. */
   drained(): void;
   /** The carrier ended, in both directions. `error` says why when it was not orderly. */
-  closed(error?: Error): void;
+  ended(error?: Error): void;
 }
 
 /**

@@ -227,6 +227,11 @@ export interface ServerHandler {
    * CACHE_MISS and the rest is ignored.
    */
   optional?(session: ServerSession, message: OptionalMessage): OptionalReply | undefined;
+  /**
+   * A function of the application threw; whatever it was about went on as if it had returned nothing. Without this, the
+   * error is thrown again where nothing catches it.
+   */
+  failed?(error: unknown): void;
   /** Something noteworthy for a log. No payload, no credential is in it. */
   log?(event: ServerLogEvent): void;
 }

@@ -1,0 +1,94 @@
+import type { Socket } from "node:net";
+import type { WebSocket } from "ws";
+import type { Carrier, CarrierInfo, CarrierReceiver } from "../session/carrier.ts";
+
+/** Other implementations take WebSocket frames up to 16 MiB; a larger packet is sent in several. */
+const webSocketFrameBytes = 16 * 1024 * 1024;
+const unsupportedData = 1003;
+const options = { binary: true, compress: false, fin: true };
+const partOptions = { ...options, fin: false };
+
+/** A carrier over a WebSocket of `ws`: one packet is one binary message. */
+export class WebSocketCarrier implements Carrier {
+  readonly kind = "websocket";
+  readonly secure: boolean;
+  readonly remote: string;
+  readonly upgrade?: NonNullable<CarrierInfo["upgrade"]>;
+  readonly attachment: unknown;
+  readonly framing = "message";
+  readonly #webSocket: WebSocket;
+  /** The socket below, so that the messages of one tick go out in one write. */
+  readonly #socket: Pick<Socket, "cork" | "uncork"> | undefined;
+  #receiver: CarrierReceiver | undefined;
+
+  constructor(
+    webSocket: WebSocket,
+    socket: Pick<Socket, "cork" | "uncork"> | undefined,
+    info: Omit<CarrierInfo, "kind">,
+  ) {
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.secure = info.secure;
+    this.remote = info.remote;
+    if (info.upgrade !== undefined) this.upgrade = info.upgrade;
+    this.attachment = info.attachment;
+  }
+
+  get bufferedBytes(): number {
+    return this.#webSocket.bufferedAmount;
+  }
+
+  start(receiver: CarrierReceiver): void {
+    this.#receiver = receiver;
+    let failure: Error | undefined;
+    this.#webSocket
+      .on("message", (data, isBinary) => {
+        if (isBinary && data instanceof Uint8Array) receiver.data(data);
+        else {
+          failure = new Error("A text message came where packets are binary");
+          this.#webSocket.close(unsupportedData);
+        }
+      })
+      .on("error", (error) => {
+        failure = error;
+      })
+      .on("close", () => receiver.ended(failure));
+    if (this.#webSocket.readyState === this.#webSocket.CLOSED) receiver.ended();
+  }
+
+  send(bytes: Uint8Array, ends: readonly number[]): void {
+    if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
+    this.#socket?.cork();
+    let from = 0;
+    for (const end of ends) {
+      for (; end - from > webSocketFrameBytes; from += webSocketFrameBytes) {
+        this.#webSocket.send(bytes.subarray(from, from + webSocketFrameBytes), partOptions);
+      }
+      const sent = end === bytes.byteLength ? this.#sent : undefined;
+      this.#webSocket.send(bytes.subarray(from, end), options, sent);
+      from = end;
+    }
+    this.#socket?.uncork();
+  }
+
+  readonly #sent = (): void => {
+    if (this.#webSocket.readyState === this.#webSocket.OPEN) this.#receiver?.drained();
+  };
+
+  pause(): void {
+    this.#webSocket.pause();
+  }
+
+  resume(): void {
+    this.#webSocket.resume();
+  }
+
+  close(code?: number): void {
+    this.#webSocket.resume();
+    this.#webSocket.close(code);
+  }
+
+  destroy(): void {
+    this.#webSocket.terminate();
+  }
+}
