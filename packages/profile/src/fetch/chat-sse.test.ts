@@ -1,33 +1,17 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { TerminalEvent } from "../events/event.ts";
-import { EventReader } from "../events/read-event.ts";
 import type { JsonObject } from "../json.ts";
 import { EventWriter } from "../server/event-writer.ts";
 import { adaptChunks } from "../testing/adapt-chunks.ts";
-import { assembleStream, toSse } from "../testing/assemble-chunks.ts";
 import { recordedStream, streamNames } from "../testing/fixtures.ts";
+import { dataOf, renderSse } from "../testing/render-sse.ts";
+import { assembleChat, toSse } from "../testing/sdk.ts";
 import { ChatSse } from "./chat-sse.ts";
 import type { SseRequest } from "./sse.ts";
 
 const request: SseRequest = { requestId: "req_1", model: "m", created: 7, includeUsage: false };
 
-function render(texts: readonly string[], terminal: string, parts: Partial<SseRequest> = {}): string {
-  const source = new ChatSse({ ...request, ...parts });
-  const reader = new EventReader();
-  let sse = "";
-  for (const text of texts) {
-    const result = reader.read(text);
-    if (result.kind !== "event") throw new Error(JSON.stringify(result));
-    sse += source.take(result.event as never);
-  }
-  const end = reader.read(terminal);
-  if (end.kind !== "event") throw new Error(JSON.stringify(end));
-  return sse + source.end({ event: end.event as TerminalEvent, status: 200, origin: "service" });
-}
-
-function chunksOf(sse: string): JsonObject[] {
-  const lines = sse.split("\n\n").filter((line) => line !== "" && line !== "data: [DONE]");
-  return lines.map((line) => JSON.parse(line.replace(/^data: /, "")) as JsonObject);
+function render(partials: readonly string[], terminal: string, parts: Partial<SseRequest> = {}): string {
+  return renderSse(new ChatSse({ ...request, ...parts }), partials, terminal);
 }
 
 describe.each(streamNames)("the recorded stream %s", (name) => {
@@ -36,7 +20,7 @@ describe.each(streamNames)("the recorded stream %s", (name) => {
   let body: JsonObject;
 
   beforeEach(async () => {
-    body = await assembleStream(toSse(recorded.chunks));
+    body = await assembleChat(toSse(recorded.chunks));
   });
 
   function adapted(openaiChunk: boolean) {
@@ -54,7 +38,7 @@ describe.each(streamNames)("the recorded stream %s", (name) => {
     const { partials, terminal } = adapted(false);
     const sse = render(partials, terminal, { includeUsage, model: recorded.request.model });
     expect(sse.endsWith("data: [DONE]\n\n")).toBe(true);
-    const rebuilt = await assembleStream(sse);
+    const rebuilt = await assembleChat(sse);
     const essence = (answer: JsonObject) =>
       (answer["choices"] as { index: number; message: JsonObject; finish_reason: string }[]).map((choice) => ({
         index: choice.index,
@@ -70,7 +54,7 @@ describe.each(streamNames)("the recorded stream %s", (name) => {
   it("gets what its chunks lacked from the final body", () => {
     const { partials, terminal } = adapted(true);
     const withoutBare = partials.filter((text) => !text.includes("response.openai_chunk"));
-    const chunks = chunksOf(render(withoutBare, terminal, { includeUsage }));
+    const chunks = dataOf(render(withoutBare, terminal, { includeUsage }));
     const finishes = chunks.flatMap((chunk) =>
       (chunk["choices"] as JsonObject[]).filter((choice) => choice["finish_reason"] !== null),
     );
@@ -92,7 +76,7 @@ describe("usage", () => {
   });
 
   it("has a chunk of its own when it was asked for, in the words of chats", () => {
-    const chunks = chunksOf(render([usage], done, { includeUsage: true }));
+    const chunks = dataOf(render([usage], done, { includeUsage: true }));
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
       usage: { prompt_tokens: 4, completion_tokens: 3, total_tokens: 7 },
@@ -104,7 +88,7 @@ describe("usage", () => {
     const exact = JSON.stringify({ ...JSON.parse(usage), openai_chunk: { id: "c", choices: [], usage: {} } });
     const first = JSON.stringify({ type: "response.openai_chunk", openai_chunk: { id: "c", choices: [] } });
     for (const texts of [[usage], [first, exact]]) {
-      for (const chunk of chunksOf(render(texts, done))) expect(chunk).not.toHaveProperty("usage");
+      for (const chunk of dataOf(render(texts, done))) expect(chunk).not.toHaveProperty("usage");
     }
   });
 });
@@ -113,21 +97,19 @@ it("gives a whole answer as a stream when nothing was streamed", async () => {
   const call = { id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
   const message = { role: "assistant", content: "Hi", tool_calls: [call] };
   const body = { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
-  const answer = await assembleStream(render([], JSON.stringify({ type: "response.completed", body })));
+  const answer = await assembleChat(render([], JSON.stringify({ type: "response.completed", body })));
   expect(answer["choices"]).toMatchObject([{ message, finish_reason: "tool_calls" }]);
 });
 
 it("finishes a stream whose service ends without a body", async () => {
   const text = JSON.stringify({ type: "response.output_text.delta", index: 0, delta: "Hi" });
-  const answer = await assembleStream(render([text], '{"type":"response.completed","body":{}}'));
+  const answer = await assembleChat(render([text], '{"type":"response.completed","body":{}}'));
   expect(answer["choices"]).toMatchObject([{ message: { content: "Hi" }, finish_reason: "stop" }]);
 });
 
 it("tells an error in the stream and does not end it as if it were whole", () => {
   const error = { type: "server_error", code: "backend_error", message: "It failed." };
   const sse = render([], JSON.stringify({ type: "response.error", error }));
-  expect(sse).toBe(`data: ${JSON.stringify({ error: { ...pick(error), param: null, code: "backend_error" } })}\n\n`);
-  function pick({ message, type }: typeof error) {
-    return { message, type };
-  }
+  expect(dataOf(sse)).toEqual([{ error: { ...error, param: null } }]);
+  expect(sse).not.toContain("[DONE]");
 });

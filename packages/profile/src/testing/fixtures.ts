@@ -69,3 +69,13 @@ export function recordedStream(name: string): RecordedStream {
 export const streamNames: readonly string[] = readdirSync(new URL("streams/", folder)).map((file) =>
   file.replace(".json", ""),
 );
+
+/** A streamed response of a real server. */
+export interface RecordedResponse {
+  readonly request: Record<string, unknown> & { readonly model: string };
+  readonly events: readonly JsonObject[];
+}
+
+export function recordedResponse(name: string): RecordedResponse {
+  return read(`responses/${name}.json`);
+}
