@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addBench } from "./commands/bench.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEngine } from "./commands/engine.ts";
 import { addModels } from "./commands/models.ts";
@@ -62,6 +63,7 @@ export async function runProgram(argv: readonly string[], around: Surroundings):
   addToken(program, around, done);
   addEngine(program, around, done);
   addDoctor(program, around, version, done);
+  addBench(program, around, done);
   try {
     await program.parseAsync(argv, { from: "user" });
     return code;

@@ -1,7 +1,8 @@
 import { type Client, finalResponse, LmspError, type ResponseRequest } from "@plenum/client";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { abortOnSignal, type ConnectionFlags, withConnection } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { readNumber, readWhole } from "../read-number.ts";
 import { CommandError } from "../report-error.ts";
 import { chat } from "../run/chat.ts";
 import { findOrStartService } from "../run/own-service.ts";
@@ -46,17 +47,6 @@ Examples:
     .action(async (model: string, prompt: readonly string[], flags: RunFlags) => {
       done(await run(model, prompt.join(" "), flags, around));
     });
-}
-
-function readWhole(value: string): number {
-  if (!/^\d+$/.test(value)) throw new InvalidArgumentError("It is no whole number.");
-  return Number(value);
-}
-
-function readNumber(value: string): number {
-  const number = Number(value);
-  if (value.trim() === "" || Number.isNaN(number)) throw new InvalidArgumentError("It is no number.");
-  return number;
 }
 
 function requestOf(model: string, flags: RunFlags): Omit<ResponseRequest, "input"> {
