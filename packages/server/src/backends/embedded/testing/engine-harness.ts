@@ -1,4 +1,5 @@
 /** Runs the real engine child in tests, below the backend: prompts are written out, no chat format takes part. */
+import type { PromptPiece } from "../chat-format/index.ts";
 import { callEngine } from "../engine-call.ts";
 import { EngineProcess } from "../engine-process.ts";
 import type { CandidateUsage, EngineConfig, EngineEvent, EngineFailure, GenerateMessage } from "../messages.ts";
@@ -32,12 +33,27 @@ export type Settings = Partial<Omit<GenerateMessage, "type" | "id" | "prompt" | 
   readonly sampling?: Parameters<typeof samplingSettings>[0];
 };
 
+export interface AskOptions {
+  readonly signal?: AbortSignal;
+  readonly onEvent?: (event: EngineEvent) => void;
+}
+
 /** One user message in ChatML, greedy unless told otherwise. @throws CallFailed */
-export async function ask(
+export function ask(
   engine: EngineProcess,
   text: string,
   settings: Settings = {},
-  options: { readonly signal?: AbortSignal; readonly onEvent?: (event: EngineEvent) => void } = {},
+  options: AskOptions = {},
+): Promise<Answer> {
+  return askPieces(engine, chatPieces(text), settings, options);
+}
+
+/** A prompt as it is, greedy unless told otherwise. @throws CallFailed */
+export async function askPieces(
+  engine: EngineProcess,
+  pieces: readonly PromptPiece[],
+  settings: Settings = {},
+  options: AskOptions = {},
 ): Promise<Answer> {
   const { sampling, ...fields } = settings;
   const candidates = settings.candidates ?? 1;
@@ -51,7 +67,7 @@ export async function ask(
     message: (id) => ({
       type: "generate",
       id,
-      prompt: { kind: "pieces", pieces: chatPieces(text) },
+      prompt: { kind: "pieces", pieces },
       stop: [],
       visibleTokens: [],
       ...fields,
