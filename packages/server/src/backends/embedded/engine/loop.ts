@@ -66,11 +66,13 @@ export class GenerationLoop {
       await requests.slots.closeGaps((run, slot) => {
         run.slot = slot;
       });
-      const events = requests.takeEvents();
-      if (events.length > 0) this.#emit(events);
       const items = this.#plan();
-      if (items.length > 0) await this.#step(items);
-      else if (!requests.hasQueued) await this.#sleep();
+      if (items.length > 0) {
+        await this.#step(items);
+        continue;
+      }
+      this.#emitEvents();
+      if (!requests.hasQueued) await this.#sleep();
     }
   }
 
@@ -97,7 +99,10 @@ export class GenerationLoop {
     try {
       places = this.#fillBatch(items, total);
       this.#governor.beginPass();
-      await this.#model.context.decodeBatch();
+      const pass = this.#model.context.decodeBatch();
+      // What the last step made leaves while this one is computed.
+      this.#emitEvents();
+      await pass;
       this.#governor.endPass(total);
     } catch (error) {
       this.#failStep(items, error);
@@ -174,6 +179,11 @@ export class GenerationLoop {
     if (piece?.isStopped) this.#requests.finish(run, "stop_string");
     else if (run.sampledTokens >= run.maxTokens || tokensNow >= config.contextTokens)
       this.#requests.finish(run, "length");
+  }
+
+  #emitEvents(): void {
+    const events = this.#requests.takeEvents();
+    if (events.length > 0) this.#emit(events);
   }
 
   async #sleep(): Promise<void> {

@@ -1,7 +1,16 @@
-/** Milliseconds that one step may take: the longest that an abort or a neighbour's next token waits. */
-export const stepTargetMs = 70;
+/** Milliseconds that a step may take while an answer streams: the longest that its next token, or an abort, waits. */
+export const streamingStepMs = 80;
+/** The same while all that run still read their prompts: no stream stands still, so steps may be larger. */
+export const readingStepMs = 250;
 
 const smallestBudgetTokens = 4;
+/**
+ * llama.cpp's flash attention reads this many tokens of a sequence in one go; fewer are attended to one after the other,
+ * which late in a prompt takes twice as long.
+ */
+export const tileTokens = 64;
+/** A machine that takes longer for a tile reads what it can in `readingStepMs`. */
+const longestTileMs = 1_000;
 
 /** Tokens a millisecond that this machine reads now: a moving average, quick down and slow up. */
 export class ReadingRate {
@@ -36,10 +45,13 @@ export function sharePrompts(
   remaining: readonly number[],
   decoding: number,
   batchTokens: number,
-  rate: ReadingRate,
+  { tokensPerMs }: ReadingRate,
 ): number[] {
-  const target = Math.floor(rate.tokensPerMs * stepTargetMs) - decoding;
-  let left = Math.min(batchTokens - decoding, Math.max(smallestBudgetTokens, target));
+  let left = Math.min(
+    batchTokens - decoding,
+    decoding > 0 ? Math.floor(tokensPerMs * streamingStepMs) - decoding : readingBudget(remaining, tokensPerMs),
+  );
+  left = Math.max(smallestBudgetTokens, left);
   const slices = remaining.map(() => 0);
   const shortestFirst = remaining.map((tokens, index) => ({ tokens, index })).sort((a, b) => a.tokens - b.tokens);
   shortestFirst.forEach(({ tokens, index }, place) => {
@@ -49,4 +61,13 @@ export function sharePrompts(
     left -= slice;
   });
   return slices;
+}
+
+/** Whole tiles for a prompt that is read alone; a rest that would fill no tile goes with the last one. */
+function readingBudget(remaining: readonly number[], tokensPerMs: number): number {
+  const target = Math.floor(tokensPerMs * readingStepMs);
+  if (tileTokens > tokensPerMs * longestTileMs) return target;
+  const tiles = Math.max(tileTokens, target - (target % tileTokens));
+  const [only = 0, ...others] = remaining;
+  return others.length === 0 && only - tiles < tileTokens ? Math.max(tiles, only) : tiles;
 }
