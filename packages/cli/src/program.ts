@@ -16,11 +16,12 @@ Start here:
   plenum serve                                     start the service on http://127.0.0.1:7411
   plenum models                                    what it can run
   plenum run smollm2:135m "Why is the sky blue?"   ask
+  plenum doctor                                    what is here, what is missing, what to do
   plenum COMMAND --help                            flags and examples
 
 Exit codes:
   0    done
-  1    the service refused or the work failed; the message says what to do
+  1    the service refused or the work failed; the message says what to do (doctor: something must be done)
   2    wrong flags or a wrong configuration
   3    no service answers at the address
   130  interrupted by Ctrl-C`;
@@ -40,9 +41,21 @@ function readVersion(): string {
  */
 export async function runProgram(argv: readonly string[], around: Surroundings): Promise<ExitCode> {
   let code: ExitCode = exitCodes.ok;
-  const done = (result: ExitCode) => {
+  const program = createProgram(around, (result) => {
     code = result;
-  };
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return code;
+  } catch (error) {
+    // commander has written its message already; its code 0 is --help and --version.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    return reportError(error, around, argv.includes("--json"));
+  }
+}
+
+/** Every command with its flags; a command that was run says its exit code to `done`. */
+export function createProgram(around: Surroundings, done: (code: ExitCode) => void): Command {
   const version = readVersion();
   const program = new Command("plenum");
   // Before the commands: each takes these settings over from its parent when it is made.
@@ -61,15 +74,8 @@ export async function runProgram(argv: readonly string[], around: Surroundings):
   addModels(program, around, done);
   addRun(program, around, done);
   addToken(program, around, done);
-  addEngine(program, around, done);
-  addDoctor(program, around, version, done);
   addBench(program, around, done);
-  try {
-    await program.parseAsync(argv, { from: "user" });
-    return code;
-  } catch (error) {
-    // commander has written its message already; its code 0 is --help and --version.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    return reportError(error, around, argv.includes("--json"));
-  }
+  addDoctor(program, around, version, done);
+  addEngine(program, around, done);
+  return program;
 }

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { abortOnSignal, withConnection } from "../connection.ts";
 import { checklist, verdict } from "../doctor/check.ts";
-import { type DoctorFlags, lookAtAll } from "../doctor/look.ts";
+import { lookAtAll } from "../doctor/look.ts";
+import type { DoctorFlags } from "../doctor/places.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { withPlaces } from "../own-config.ts";
 import type { Surroundings } from "../surroundings.ts";

@@ -7,7 +7,7 @@ import { ownConfig, type PlaceFlags, withPlaces } from "../own-config.ts";
 import { CommandError } from "../report-error.ts";
 import type { Surroundings } from "../surroundings.ts";
 
-export interface EngineFlags extends PlaceFlags {
+interface EngineFlags extends PlaceFlags {
   readonly json?: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { ModelFit } from "@plenum/server";
 import { type Check, sizeText } from "./check.ts";
-import type { Places } from "./look.ts";
+import type { Places } from "./places.ts";
 
 /** The library of the embedded engine, which must be of one version. */
 export async function checkLibrary(): Promise<Check> {

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import type { GpuBuild, GpuKind, GpuProbe, InstalledBuild } from "@plenum/server";
 import { driverAdvice, probeJson } from "../engine/add-build.ts";
 import { type Check, sizeText } from "./check.ts";
-import type { Places } from "./look.ts";
+import type { Places } from "./places.ts";
 
 /** A driver in trouble lets its tools hang. */
 const toolMs = 3000;

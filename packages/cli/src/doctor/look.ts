@@ -1,27 +1,14 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Config } from "@plenum/server";
-import type { ConnectionFlags } from "../connection.ts";
-import { ownConfig, type PlaceFlags } from "../own-config.ts";
+import { ownConfig } from "../own-config.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { Check } from "./check.ts";
 import { checkLibrary, checkModels } from "./engine.ts";
 import { checkGpu } from "./gpu.ts";
 import { checkDisk, checkNode, checkProcessor } from "./machine.ts";
+import type { DoctorFlags, Places } from "./places.ts";
 import { checkRuntimes, checkService } from "./services.ts";
 import { checkTokens } from "./tokens.ts";
-
-export type DoctorFlags = ConnectionFlags & PlaceFlags & { readonly json?: boolean };
-
-/** What the checks know of the configuration; with a wrong one, what they can do without. */
-export interface Places {
-  readonly home: string;
-  readonly models: string;
-  readonly host: string;
-  readonly port: number;
-  /** Undefined: it can't be used. */
-  readonly config: Config | undefined;
-}
 
 /** Looks at everything at once. Starts nothing, changes nothing, and waits for nothing longer than some seconds. */
 export async function lookAtAll(

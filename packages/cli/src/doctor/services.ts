@@ -3,7 +3,7 @@ import { type Client, LmspError } from "@plenum/client";
 import { addressOf, connect } from "../connection.ts";
 import type { Surroundings } from "../surroundings.ts";
 import type { Check } from "./check.ts";
-import type { DoctorFlags, Places } from "./look.ts";
+import type { DoctorFlags, Places } from "./places.ts";
 
 const answerMs = 3000;
 const connectMs = 1000;

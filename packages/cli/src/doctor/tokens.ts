@@ -1,5 +1,5 @@
 import type { Check } from "./check.ts";
-import type { Places } from "./look.ts";
+import type { Places } from "./places.ts";
 
 /** Whether the service that would start here can be used by whom it should, and by nobody else. */
 export async function checkTokens({ config }: Places): Promise<readonly Check[]> {
