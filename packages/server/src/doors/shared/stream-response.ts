@@ -49,7 +49,8 @@ class StreamPump {
   readonly #options: StreamOptions;
   readonly #resolve: () => void;
   readonly #reject: (error: unknown) => void;
-  readonly #timers: (() => void)[] = [];
+  /** Ends what this stream waits for: timers, the connection. */
+  readonly #waits: (() => void)[] = [];
   #held: LogEntry[] = [];
   #isScheduled = false;
   #isBlocked = false;
@@ -63,11 +64,11 @@ class StreamPump {
 
   begin(): void {
     const { reader, responder, clock, headersAfterMs } = this.#options;
-    responder.closed.addEventListener("abort", this.#onClosed, { once: true });
-    if (responder.closed.aborted) {
+    if (responder.isClosed) {
       this.#onClosed();
       return;
     }
+    this.#waits.push(responder.onClosed(this.#onClosed));
     reader.onReadable(this.#schedule);
     responder.onDrain(() => {
       this.#isBlocked = false;
@@ -75,7 +76,7 @@ class StreamPump {
     });
     this.#guard(() => {
       if (headersAfterMs === 0) this.#start();
-      this.#timers.push(clock.after(headersAfterMs, () => this.#guard(() => this.#start())));
+      this.#waits.push(clock.after(headersAfterMs, () => this.#guard(() => this.#start())));
       this.#comment();
       this.#flush();
     });
@@ -150,7 +151,9 @@ class StreamPump {
     if (last === undefined || (last.type !== "response.failed" && last.type !== "response.cancelled")) return undefined;
     if (this.#held.some((entry) => this.#options.renderer.startsWith(entry) && entry.event !== last)) return undefined;
     const { problem } = last.response;
-    return problem === undefined ? undefined : new CoreError(problem.code, problem.detail, problem.details);
+    if (problem === undefined) return undefined;
+    // The line of the response's end says why, in words that quote nobody.
+    return new CoreError(problem.code, problem.detail, problem.details, { logDetail: "The response failed." });
   }
 
   /** Sends the headers and what was held back for them. */
@@ -190,15 +193,15 @@ class StreamPump {
     const again = (): void => {
       if (this.#hasEnded) return;
       if (responder.hasStarted && !this.#isBlocked) this.#write(comment);
-      this.#timers[1] = clock.after(commentIntervalMs, again);
+      stop = clock.after(commentIntervalMs, again);
     };
-    this.#timers[1] = clock.after(commentIntervalMs, again);
+    let stop = clock.after(commentIntervalMs, again);
+    this.#waits.push(() => stop());
   }
 
   #finish(): void {
     this.#hasEnded = true;
     this.#options.reader.close();
-    this.#options.responder.closed.removeEventListener("abort", this.#onClosed);
-    for (const clear of this.#timers) clear();
+    for (const forget of this.#waits) forget();
   }
 }
