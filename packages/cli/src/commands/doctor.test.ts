@@ -53,7 +53,7 @@ test("with a service: its name, version and models", { timeout: timeoutMs }, asy
   expect(code).toBe(0);
   expect(of("service")).toMatchObject({
     state: "ok",
-    detail: 'Service: "studio", Plenum 0.1.0, at http://127.0.0.1:9, 2 models, loaded: a:1b',
+    detail: 'Service: "studio", Plenum 0.1.0, at http://127.0.0.1:9, models: 2, loaded: a:1b',
   });
 });
 

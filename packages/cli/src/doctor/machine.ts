@@ -30,9 +30,9 @@ export function checkProcessor(): Check {
   return {
     id: "processor",
     state: isLittle ? "note" : "ok",
-    detail: `${cores} processors (${model}), memory ${sizeText(freeBytes)} free of ${sizeText(totalBytes)}`,
+    detail: `Processor: ${model}, cores: ${cores}; memory: ${sizeText(freeBytes)} free of ${sizeText(totalBytes)}`,
     ...(isLittle && { todo: ["end programs that take memory before a model is loaded"] }),
-    data: { processors: cores, model, memory_bytes: totalBytes, free_memory_bytes: freeBytes },
+    data: { model, cores, memory_bytes: totalBytes, free_memory_bytes: freeBytes },
   };
 }
 

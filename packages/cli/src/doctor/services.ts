@@ -47,7 +47,7 @@ async function modelsText(
   try {
     const { data } = await client.models.list({ signal });
     const loaded = data.filter(({ state }) => state === "loaded").map(({ id }) => id);
-    return { text: `, ${data.length} models, loaded: ${loaded.join(", ") || "none"}` };
+    return { text: `, models: ${data.length}, loaded: ${loaded.join(", ") || "none"}` };
   } catch (error) {
     const needsToken = error instanceof LmspError && (error.code === "unauthorized" || error.code === "forbidden");
     if (needsToken) return { text: ", which wants a token", todo: ["PLENUM_TOKEN=… plenum doctor"] };

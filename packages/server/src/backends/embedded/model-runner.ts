@@ -172,7 +172,7 @@ export class ModelRunner {
       await this.#waitForRetry();
       const config = await this.#options.prepare();
       if (this.#isClosing) throw closingError();
-      const running = await this.#load(config);
+      const running = await this.#loadWhereItFits(config);
       this.#isLoaded = true;
       if (this.#active === 0) this.#startIdleTimer(this.#options.keepAliveMs);
       return running;
@@ -190,6 +190,20 @@ export class ModelRunner {
     await wait(waitMs, undefined, { signal: this.#closing.signal }).catch(() => {
       throw closingError();
     });
+  }
+
+  /** A GPU may fail, or be full, where its build loads: the processor then does. */
+  async #loadWhereItFits(config: EngineConfig): Promise<RunningModel> {
+    try {
+      return await this.#load(config);
+    } catch (error) {
+      const { gpu, ...onProcessor } = config;
+      if (gpu === undefined || this.#isClosing) throw error;
+      const { model, logger } = this.#options;
+      const detail = toCoreError(error).message;
+      logger.warn({ model, build: gpu.kind, detail }, "model does not load on the GPU; it is loaded on the processor");
+      return this.#load(onProcessor);
+    }
   }
 
   async #load(config: EngineConfig): Promise<RunningModel> {

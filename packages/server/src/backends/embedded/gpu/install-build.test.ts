@@ -104,7 +104,9 @@ test("stopped: npm is ended and nothing is left", async () => {
 
 test("what a killed installation left is cleared away", async () => {
   // No process has this number: the highest of Linux is 4194304.
-  await mkdir(join(home, "engines", ".adding-cuda-99999999"), { recursive: true });
+  for (const name of [".adding-cuda-99999999", ".removing-99999999"]) {
+    await mkdir(join(home, "engines", name), { recursive: true });
+  }
   await installBuild({ kind: "cuda", home, machine, npm: await npm(installs) });
   expect(await engines()).toEqual([`cuda-${pinnedVersion}`]);
 });

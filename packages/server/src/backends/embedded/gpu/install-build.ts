@@ -46,7 +46,7 @@ export async function installBuild(options: InstallOptions): Promise<GpuBuild> {
   const build = { kind, version: pinnedVersion, folder: buildFolder(home, kind) };
   if ((await problemOf(build, machine)) === undefined) return build;
   await mkdir(enginesFolder(home), { recursive: true });
-  await removeLeftovers(home, kind);
+  await removeLeftovers(home);
   await requireRoom(home, packages.sizeBytes);
   const temporary = join(enginesFolder(home), `.adding-${kind}-${process.pid}`);
   try {
@@ -143,10 +143,10 @@ function failed(kind: GpuKind, reason: string): CoreError {
   return new CoreError("backend-error", `The GPU build ${kind} could not be installed: ${reason}`);
 }
 
-/** Folders of installations that were killed. */
-async function removeLeftovers(home: string, kind: GpuKind): Promise<void> {
+/** Folders of installations and removals that were killed. */
+async function removeLeftovers(home: string): Promise<void> {
   for (const name of await readdir(enginesFolder(home))) {
-    const pid = new RegExp(`^\\.adding-${kind}-(\\d+)$`).exec(name)?.[1];
+    const pid = /^\.(?:adding-.+|removing)-(\d+)$/.exec(name)?.[1];
     if (pid !== undefined && !isRunning(Number(pid))) {
       await rm(join(enginesFolder(home), name), { recursive: true, force: true });
     }

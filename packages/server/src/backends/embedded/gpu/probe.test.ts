@@ -5,6 +5,7 @@ import { type BackendEvent, requestDefaults } from "@plenum/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEmbeddedBackend } from "../index.ts";
 import { pinnedVersion } from "../library-version.ts";
+import { ModelRunner } from "../model-runner.ts";
 import { putBuild } from "../testing/fake-build.ts";
 import { chatModelFile, missingModels } from "../testing/model-files.ts";
 import { probeBuild } from "./probe.ts";
@@ -41,6 +42,30 @@ describe.runIf(process.platform === "linux" && process.arch === "x64")("builds",
     await expect(stopped).rejects.toThrow("enough");
     expect(await probeBuild(build, { timeoutMs: 1 })).toEqual({ loads: false, reason: "no answer within 0.001 s" });
   });
+
+  test.skipIf(missingModels !== undefined)(
+    "a GPU that fails a model later: one line, and the processor loads it",
+    async () => {
+      const gpu = { kind: "cuda", version: pinnedVersion, folder: join(home, "gone") } as const;
+      const config = { modelPath: chatModelFile(), use: "text", contextTokens: 512, parallel: 1 } as const;
+      const lines: string[] = [];
+      const runner = new ModelRunner({
+        model: "smollm2:135m",
+        loadTimeoutMs: timeoutMs,
+        keepAliveMs: -1,
+        logger: { info: () => undefined, warn: (_details, message) => void lines.push(message) },
+        prepare: async () => ({ ...config, vocabularySize: 49_152, gpu }),
+        onChange: () => undefined,
+      });
+      try {
+        await runner.acquire(new AbortController().signal);
+        expect(runner.state).toBe("loaded");
+        expect(lines).toEqual(["model does not load on the GPU; it is loaded on the processor"]);
+      } finally {
+        await runner.close();
+      }
+    },
+  );
 
   test.skipIf(missingModels !== undefined)(
     "a build that does not load: one line, and the processor answers",
