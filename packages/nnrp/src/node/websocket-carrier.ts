@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { WebSocket } from "ws";
 import type { Carrier, CarrierInfo, CarrierReceiver } from "../session/carrier.ts";
+import { frameMessages } from "./websocket-frames.ts";
 
 /** Other implementations take WebSocket frames up to 16 MiB; a larger packet is sent in several. */
 const webSocketFrameBytes = 16 * 1024 * 1024;
@@ -17,15 +18,11 @@ export class WebSocketCarrier implements Carrier {
   readonly attachment: unknown;
   readonly framing = "message";
   readonly #webSocket: WebSocket;
-  /** The socket below, so that the messages of one tick go out in one write. */
-  readonly #socket: Pick<Socket, "cork" | "uncork"> | undefined;
+  /** A server's side: the socket below, which takes the messages of one tick in one write. A client masks each. */
+  readonly #socket: Socket | undefined;
   #receiver: CarrierReceiver | undefined;
 
-  constructor(
-    webSocket: WebSocket,
-    socket: Pick<Socket, "cork" | "uncork"> | undefined,
-    info: Omit<CarrierInfo, "kind">,
-  ) {
+  constructor(webSocket: WebSocket, socket: Socket | undefined, info: Omit<CarrierInfo, "kind">) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.secure = info.secure;
@@ -58,17 +55,18 @@ export class WebSocketCarrier implements Carrier {
 
   send(bytes: Uint8Array, ends: readonly number[]): void {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
-    this.#socket?.cork();
+    if (this.#socket !== undefined && bytes.byteLength <= webSocketFrameBytes) {
+      this.#socket.write(frameMessages(bytes, ends), this.#sent);
+      return;
+    }
     let from = 0;
     for (const end of ends) {
       for (; end - from > webSocketFrameBytes; from += webSocketFrameBytes) {
         this.#webSocket.send(bytes.subarray(from, from + webSocketFrameBytes), partOptions);
       }
-      const sent = end === bytes.byteLength ? this.#sent : undefined;
-      this.#webSocket.send(bytes.subarray(from, end), options, sent);
+      this.#webSocket.send(bytes.subarray(from, end), options, end === bytes.byteLength ? this.#sent : undefined);
       from = end;
     }
-    this.#socket?.uncork();
   }
 
   readonly #sent = (): void => {

@@ -94,7 +94,6 @@ export function openWebSocket(locator: WebSocketLocator, options: ConnectOptions
   };
   return new Promise((resolve, reject) => {
     const webSocket = new WebSocket(locator.url, settings);
-    let socket: Socket | undefined;
     const giveUp = () => {
       reject(new NnrpError("cancelled", "Connecting was given up", { cause: signal?.reason }));
       webSocket.terminate();
@@ -105,14 +104,13 @@ export function openWebSocket(locator: WebSocketLocator, options: ConnectOptions
     };
     webSocket.on("error", fail);
     webSocket.once("upgrade", (response) => {
-      socket = response.socket;
-      socket.setNoDelay(true);
+      response.socket.setNoDelay(true);
     });
     webSocket.once("open", () => {
       signal?.removeEventListener("abort", giveUp);
       webSocket.off("error", fail);
       const remote = authority(locator.host, locator.port);
-      resolve(new WebSocketCarrier(webSocket, socket, { secure: locator.secure, remote }));
+      resolve(new WebSocketCarrier(webSocket, undefined, { secure: locator.secure, remote }));
     });
     if (signal?.aborted) giveUp();
     else signal?.addEventListener("abort", giveUp, { once: true });
