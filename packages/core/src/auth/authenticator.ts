@@ -24,6 +24,8 @@ export class Authenticator {
   readonly #records: ReadonlyMap<string, TokenRecord>;
   readonly #sha256: Sha256;
   readonly #clock: Clock;
+  /** Callers by the tokens that were good, so that a client in use costs no digest for each request. */
+  readonly #known = new Map<string, { readonly record: TokenRecord; readonly caller: Caller }>();
 
   constructor(records: readonly TokenRecord[], sha256: Sha256, clock: Clock) {
     this.#records = new Map(records.map((record) => [record.sha256.toLowerCase(), record]));
@@ -36,7 +38,7 @@ export class Authenticator {
   }
 
   /**
-   * The digest is looked up, not the token, so that the time of a miss tells nothing about a token.
+   * Digests are compared, not tokens, so that the time of a miss tells nothing about a token.
    * @param bearer token of the request, undefined without one.
    * @param peer address of the client, for fairness while the service is open.
    * @throws CoreError unauthorized
@@ -49,11 +51,21 @@ export class Authenticator {
     if (!bearer) {
       throw new CoreError("unauthorized", "Send a token: Authorization: Bearer <token>.");
     }
-    const record = this.#records.get(this.#sha256(bearer));
-    if (record === undefined || this.#hasExpired(record)) {
+    const known = this.#known.get(bearer) ?? this.#lookUp(bearer);
+    if (known === undefined || this.#hasExpired(known.record)) {
       throw new CoreError("unauthorized", "The token is not known here or has expired; ask the operator for one.");
     }
-    return { principal: principalOf(record), fairnessKey: `principal:${record.principal}` };
+    return known.caller;
+  }
+
+  /** Only good tokens are remembered, so there are never more of them than records. */
+  #lookUp(bearer: string): { readonly record: TokenRecord; readonly caller: Caller } | undefined {
+    const record = this.#records.get(this.#sha256(bearer));
+    if (record === undefined) return undefined;
+    const caller = { principal: principalOf(record), fairnessKey: `principal:${record.principal}` };
+    const known = { record, caller };
+    this.#known.set(bearer, known);
+    return known;
   }
 
   #hasExpired(record: TokenRecord): boolean {

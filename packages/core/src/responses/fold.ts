@@ -1,6 +1,7 @@
 import type { TokenLogprob, Usage } from "../events/backend-events.ts";
 import type { ResponseEvent } from "../events/response-events.ts";
-import type { CandidateFinish, ItemStatus, OutputItem, Response } from "./response.ts";
+import type { Outcome } from "./outcome.ts";
+import type { CandidateFinish, ItemStatus, OutputItem, Response, Timings } from "./response.ts";
 
 /** An output item while it grows; texts are gathered in pieces so that a token costs no copy of what came before. */
 interface GrowingItem {
@@ -11,7 +12,8 @@ interface GrowingItem {
   readonly logprobs: TokenLogprob[];
 }
 
-type Draft = { -readonly [Member in keyof Response]: Response[Member] };
+type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
+type Draft = Writable<Response>;
 
 /**
  * Folds events into the Response. The same events give the same Response on any replica; only the events that carry a
@@ -20,11 +22,14 @@ type Draft = { -readonly [Member in keyof Response]: Response[Member] };
 export class ResponseFold {
   /** Its own copy, changed in place: a token costs no copy of the whole. */
   #draft: Draft;
+  #timings: Writable<Timings>;
   #items: GrowingItem[] = [];
   #finishes: CandidateFinish[] = [];
 
   constructor(response: Response) {
     this.#draft = { ...response };
+    this.#timings = { ...response.timings };
+    this.#draft.timings = this.#timings;
   }
 
   apply(event: ResponseEvent): void {
@@ -35,6 +40,8 @@ export class ResponseFold {
       case "response.failed":
       case "response.cancelled":
         this.#draft = { ...event.response };
+        this.#timings = { ...event.response.timings };
+        this.#draft.timings = this.#timings;
         return;
       case "response.in_progress":
         this.#draft.status = "in_progress";
@@ -69,28 +76,50 @@ export class ResponseFold {
     }
   }
 
-  /** Changes that no event carries by itself; the terminal event carries them all. */
-  update(changes: Partial<Response>): void {
-    Object.assign(this.#draft, changes);
+  // What follows no event carries by itself; the terminal event carries it all.
+
+  setRuntime(runtime: string): void {
+    this.#draft.runtime = runtime;
   }
 
   setUsage(usage: Usage): void {
     this.#draft.usage = usage;
   }
 
-  addTimings(timings: Response["timings"]): void {
-    this.#draft.timings = { ...this.#draft.timings, ...timings };
+  /** Absent ones stay as they are. */
+  addTimings(timings: { readonly [Member in keyof Timings]?: number | undefined }): void {
+    let name: keyof Timings;
+    for (name in timings) {
+      const ms = timings[name];
+      if (ms !== undefined) this.#timings[name] = ms;
+    }
+  }
+
+  /** How it ended. */
+  setOutcome({ status, problem, incompleteReason }: Outcome, finishedAt: number): void {
+    this.#draft.status = status;
+    if (problem !== undefined) this.#draft.problem = problem;
+    if (incompleteReason !== undefined) this.#draft.incompleteReason = incompleteReason;
+    this.#draft.finishedAt = finishedAt;
   }
 
   /** The Response as it is now. */
   snapshot(): Response {
-    if (this.#items.length === 0) return { ...this.#draft };
-    return { ...this.#draft, output: this.#items.map(freeze), finishes: [...this.#finishes] };
+    const kept: Draft = { ...this.#draft };
+    kept.timings = { ...this.#timings };
+    if (this.#items.length === 0) return kept;
+    kept.output = this.#items.map(freeze);
+    kept.finishes = [...this.#finishes];
+    return kept;
   }
 
   /** Without its output, as it is at this moment: for a look, not to keep. */
   get head(): Response {
     return this.#draft;
+  }
+
+  get finishes(): readonly CandidateFinish[] {
+    return this.#finishes;
   }
 
   get itemCount(): number {

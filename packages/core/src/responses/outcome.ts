@@ -1,33 +1,28 @@
 import type { TerminalEvent } from "../events/response-events.ts";
 import type { CoreError } from "../problems/core-error.ts";
-import type { Response } from "./response.ts";
+import type { CandidateFinish, Response, ResponseStatus } from "./response.ts";
 
-interface Outcome {
+export interface Outcome {
   readonly type: TerminalEvent["type"];
-  readonly changes: Partial<Response>;
+  readonly status: ResponseStatus;
+  readonly problem?: NonNullable<Response["problem"]>;
+  readonly incompleteReason?: NonNullable<Response["incompleteReason"]>;
 }
 
 /** How a response ends: by its problem, else by how its candidates finished. */
-export function outcomeOf(response: Response, error: CoreError | undefined): Outcome {
+export function outcomeOf(finishes: readonly CandidateFinish[], error: CoreError | undefined): Outcome {
   if (error !== undefined) {
+    const { problem } = error;
     const isCancel = error.code === "cancelled" || error.code === "superseded";
-    return {
-      type: isCancel ? "response.cancelled" : "response.failed",
-      changes: { status: isCancel ? "cancelled" : "failed", problem: error.problem },
-    };
+    if (isCancel) return { type: "response.cancelled", status: "cancelled", problem };
+    return { type: "response.failed", status: "failed", problem };
   }
-  const reasons = response.finishes.map((finish) => finish.finishReason);
-  if (reasons.includes("length")) {
-    return {
-      type: "response.incomplete",
-      changes: { status: "incomplete", incompleteReason: "max_tokens" },
-    };
-  }
-  if (reasons.includes("content_filter")) {
-    return {
-      type: "response.incomplete",
-      changes: { status: "incomplete", incompleteReason: "content_filter" },
-    };
-  }
-  return { type: "response.completed", changes: { status: "completed" } };
+  const hasEndedBy = (reason: string): boolean => finishes.some(({ finishReason }) => finishReason === reason);
+  if (hasEndedBy("length")) return incomplete("max_tokens");
+  if (hasEndedBy("content_filter")) return incomplete("content_filter");
+  return { type: "response.completed", status: "completed" };
+}
+
+function incomplete(incompleteReason: NonNullable<Response["incompleteReason"]>): Outcome {
+  return { type: "response.incomplete", status: "incomplete", incompleteReason };
 }

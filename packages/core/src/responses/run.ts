@@ -83,7 +83,7 @@ export class Run {
   async execute({ backend, model }: Route): Promise<void> {
     if (this.#ended) return;
     const { request, delivery, clock, response } = this.#options;
-    this.#fold.update({ runtime: backend.id });
+    this.#fold.setRuntime(backend.id);
     this.#fold.addTimings({ queuedMs: clock.now() - response.createdAt });
     try {
       const asked = { ...request, model: model.name, delivery };
@@ -161,11 +161,7 @@ export class Run {
   #noteUsage(event: Extract<BackendEvent, { type: "usage" }>): void {
     const { usage, loadMs, promptMs, generationMs } = event;
     this.#fold.setUsage(usage);
-    this.#fold.addTimings({
-      ...(loadMs === undefined ? {} : { loadMs }),
-      ...(promptMs === undefined ? {} : { promptMs }),
-      ...(generationMs === undefined ? {} : { generationMs }),
-    });
+    this.#fold.addTimings({ loadMs, promptMs, generationMs });
   }
 
   #noteFirstOutput(atMs: number): void {
@@ -188,10 +184,10 @@ export class Run {
     const atMs = this.#elapsed();
     if (error !== undefined) this.#assembler.closeAll(batch, atMs);
     this.#fold.addTimings({ totalMs: atMs });
-    const { type, changes } = outcomeOf(this.#fold.snapshot(), error);
-    this.#fold.update({ ...changes, finishedAt: this.#options.clock.now() });
+    const outcome = outcomeOf(this.#fold.finishes, error);
+    this.#fold.setOutcome(outcome, this.#options.clock.now());
     const response = this.#fold.snapshot();
-    batch.push({ type, atMs, response });
+    batch.push({ type: outcome.type, atMs, response });
     this.#append(batch);
     this.#options.onEnd(response, error);
     this.#options.observer.responseEnded?.(response, error);

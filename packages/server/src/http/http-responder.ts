@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { Closing } from "../doors/shared/closing.ts";
 import type { Responder, ResponseHeaders } from "../doors/shared/door.ts";
 import { onSocketClose, type WatchedSocket } from "./socket-watch.ts";
 
@@ -15,9 +16,11 @@ export interface HttpResponderOptions {
 export class HttpResponder implements Responder {
   readonly #options: HttpResponderOptions;
   readonly #raw: ServerResponse;
-  readonly #closed = new AbortController();
-  #drain: () => void = () => {};
+  readonly #closing = new Closing();
+  #drain: (() => void) | undefined;
   #stallTimer: NodeJS.Timeout | undefined;
+  /** The body's chunks are framed here. */
+  #isFramed = false;
 
   constructor(options: HttpResponderOptions) {
     const { raw, socket } = options;
@@ -26,21 +29,21 @@ export class HttpResponder implements Responder {
     const onClose = (): void => {
       clearTimeout(this.#stallTimer);
       forget();
-      if (!raw.writableFinished) this.#closed.abort();
+      if (!raw.writableFinished) this.#closing.close();
     };
     // An answer that waits behind another one of its connection has no socket of its own yet, and hears nothing.
     const forget = onSocketClose(socket, onClose);
     raw.once("close", onClose);
-    raw.on("drain", () => {
-      clearTimeout(this.#stallTimer);
-      this.#drain();
-    });
     // A write to a socket that the client has reset; `close` follows and says so.
-    raw.on("error", () => {});
+    raw.on("error", ignore);
   }
 
-  get closed(): AbortSignal {
-    return this.#closed.signal;
+  get isClosed(): boolean {
+    return this.#closing.isClosed;
+  }
+
+  onClosed(listener: () => void): () => void {
+    return this.#closing.onClosed(listener);
   }
 
   get hasStarted(): boolean {
@@ -48,16 +51,25 @@ export class HttpResponder implements Responder {
   }
 
   start(status: number, headers: ResponseHeaders): void {
-    if (this.#raw.destroyed) return;
-    this.#raw.writeHead(status, { ...this.#options.baseHeaders, ...headers });
+    const raw = this.#raw;
+    if (raw.destroyed) return;
+    const isEventStream = headers["content-type"]?.startsWith("text/event-stream") ?? false;
+    // node:http frames a chunk in four pieces, which the socket gathers again; one text costs a third less.
+    this.#isFramed = raw.useChunkedEncodingByDefault && (isEventStream || headers["content-type"] === ndjson);
+    const sent = { ...this.#options.baseHeaders, ...headers };
+    raw.writeHead(status, this.#isFramed ? { ...sent, "transfer-encoding": "chunked" } : sent);
+    if (this.#isFramed) raw.chunkedEncoding = false;
     // A stream's client sees that it was accepted before the first event is there.
-    if (headers["content-type"]?.startsWith("text/event-stream")) this.#raw.flushHeaders();
+    if (isEventStream) raw.flushHeaders();
   }
 
   write(text: string): boolean {
-    if (this.#raw.destroyed || this.#raw.writableEnded) return true;
-    const isTaken = this.#raw.write(text);
-    if (!isTaken) this.#watchStall();
+    if (this.#raw.destroyed || this.#raw.writableEnded || text === "") return true;
+    const isTaken = this.#raw.write(this.#isFramed ? chunk(text) : text);
+    if (!isTaken) {
+      this.#watchDrain();
+      this.#watchStall();
+    }
     return isTaken;
   }
 
@@ -65,12 +77,21 @@ export class HttpResponder implements Responder {
     this.#drain = listener;
   }
 
-  end(text?: string): void {
-    if (this.#raw.destroyed || this.#raw.writableEnded) return;
-    if (text === undefined) this.#raw.end();
-    else this.#raw.end(text);
+  end(text = ""): void {
+    const raw = this.#raw;
+    if (raw.destroyed || raw.writableEnded) return;
+    if (this.#isFramed) raw.end(text === "" ? lastChunk : chunk(text) + lastChunk);
+    else if (text === "") raw.end();
+    else raw.end(text);
     // What is left in the socket's buffer must be taken in time, too.
-    if (!this.#raw.writableFinished) this.#watchStall();
+    if (!raw.writableFinished && raw.writableLength > 0) this.#watchStall();
+  }
+
+  #watchDrain(): void {
+    this.#raw.once("drain", () => {
+      clearTimeout(this.#stallTimer);
+      this.#drain?.();
+    });
   }
 
   #watchStall(): void {
@@ -81,3 +102,13 @@ export class HttpResponder implements Responder {
     this.#raw.once("finish", () => clearTimeout(this.#stallTimer));
   }
 }
+
+const ndjson = "application/x-ndjson";
+/** RFC 9112 §7.1 */
+const lastChunk = "0\r\n\r\n";
+
+function chunk(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+}
+
+function ignore(): void {}

@@ -62,7 +62,13 @@ export class HttpService {
     });
     this.#app.removeAllContentTypeParsers();
     this.#app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    this.#app.addHook("onRequest", async (request, reply) => this.#admit(request, reply));
+    this.#app.decorateRequest("requestId", "");
+    this.#app.decorateRequest("responder", null);
+    this.#app.addHook("onRequest", (request, reply, done) => {
+      this.#admit(request, reply);
+      // What was answered here goes no further.
+      if (!reply.sent) done();
+    });
     this.#app.setErrorHandler((error, request, reply) => this.#refuseBody(error, request, reply));
     addOperatorRoutes(this.#app, options.core, options.operator);
     this.#app.all("/*", (request, reply) => this.#answer(request, reply));
@@ -125,18 +131,21 @@ export class HttpService {
     const responder = this.#responderFor(request, reply);
     const doorRequest = this.#doorRequest(request);
     reply.hijack();
-    const { core, onProblem, onAnswered } = this.#options;
-    const answering = dispatch(this.#doorOf(doorRequest.path), { core, onProblem }, doorRequest, responder)
-      .catch((error: unknown) => {
-        onProblem(toCoreError(error), doorRequest);
-        reply.raw.destroy();
-      })
-      .finally(() => {
-        this.#answering.delete(answering);
-        onAnswered(doorRequest, reply.raw.statusCode);
-      });
+    const answering = this.#dispatch(doorRequest, responder, reply).then(() => {
+      this.#answering.delete(answering);
+    });
     this.#answering.add(answering);
     return reply;
+  }
+
+  async #dispatch(request: DoorRequest, responder: HttpResponder, { raw }: FastifyReply): Promise<void> {
+    try {
+      await dispatch(this.#doorOf(request.path), this.#options, request, responder);
+    } catch (error) {
+      this.#options.onProblem(toCoreError(error), request);
+      raw.destroy();
+    }
+    this.#options.onAnswered(request, raw.statusCode);
   }
 
   /** The body could not be read. */
@@ -153,14 +162,14 @@ export class HttpService {
   }
 
   #responderFor(request: FastifyRequest, reply: FastifyReply): HttpResponder {
-    const known = responders.get(request);
-    if (known !== undefined) return known;
+    // Undefined where the framework fails before it knows its own decorations.
+    if (request.responder) return request.responder;
     const { origin, host } = request.headers;
     const isAllowed = origin !== undefined && isAllowedOrigin(origin, host, this.#options);
     const baseHeaders: ResponseHeaders = { "x-request-id": requestIdOf(request), ...corsHeaders(origin, isAllowed) };
     const stallTimeoutMs = this.#options.idleTimeoutMs;
     const responder = new HttpResponder({ raw: reply.raw, socket: request.raw.socket, baseHeaders, stallTimeoutMs });
-    responders.set(request, responder);
+    request.responder = responder;
     return responder;
   }
 
@@ -174,13 +183,14 @@ export class HttpService {
   #doorRequest(request: FastifyRequest): DoorRequest {
     const { headers, method, raw } = request;
     // The absolute form is as good as the path alone (RFC 9112 §3.2.2).
-    const target = (raw.url ?? "/").replace(/^https?:\/\/[^/?]*(?=[/?]|$)/i, "") || "/";
+    const url = raw.url ?? "/";
+    const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*(?=[/?]|$)/i, "") || "/";
     const queryStart = target.indexOf("?");
     const path = queryStart < 0 ? target : target.slice(0, queryStart);
     return {
       method,
       path,
-      query: new URLSearchParams(queryStart < 0 ? "" : target.slice(queryStart + 1)),
+      query: queryStart < 0 ? noQuery : new URLSearchParams(target.slice(queryStart + 1)),
       headers: flatten(headers),
       body: request.body instanceof Uint8Array ? request.body : new Uint8Array(0),
       peer: request.ip,
@@ -214,18 +224,22 @@ function bodyProblem(error: unknown, requestBytes: number): CoreError {
   }
 }
 
-/** One responder for each request, also where the framework answers twice. */
-const responders = new WeakMap<FastifyRequest, HttpResponder>();
-const requestIds = new WeakMap<FastifyRequest, string>();
+const noQuery = new URLSearchParams();
+
+declare module "fastify" {
+  interface FastifyRequest {
+    requestId: string;
+    /** One for each request, also where the framework answers twice. */
+    responder: HttpResponder | null;
+  }
+}
 
 /** The client's own `X-Request-Id` when it has a plain form. */
 function requestIdOf(request: FastifyRequest): string {
-  const known = requestIds.get(request);
-  if (known !== undefined) return known;
+  if (request.requestId) return request.requestId;
   const sent = one(request.headers["x-request-id"]);
-  const id = sent !== undefined && /^[\w.:-]{1,128}$/.test(sent) ? sent : `req_${randomIds.unique()}`;
-  requestIds.set(request, id);
-  return id;
+  request.requestId = sent !== undefined && /^[\w.:-]{1,128}$/.test(sent) ? sent : `req_${randomIds.unique()}`;
+  return request.requestId;
 }
 
 function one(header: string | string[] | undefined): string | undefined {
@@ -234,6 +248,9 @@ function one(header: string | string[] | undefined): string | undefined {
 
 function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
   const flat: Record<string, string | undefined> = {};
-  for (const [name, value] of Object.entries(headers)) flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  for (const name in headers) {
+    const value = headers[name];
+    flat[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
   return flat;
 }

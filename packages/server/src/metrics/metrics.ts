@@ -1,8 +1,19 @@
-import type { Core, Observer, Response } from "@plenum/core";
+import type { Core, DoorKind, Observer, Response } from "@plenum/core";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 const seconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const labels = ["door", "model"] as const;
+
+/** What every response of one door and model counts in. */
+interface ModelSeries {
+  readonly completed: Counter.Internal;
+  readonly inputTokens: Counter.Internal;
+  readonly outputTokens: Counter.Internal;
+  readonly queueTime: Histogram.Internal<"door" | "model">;
+  readonly firstToken: Histogram.Internal<"door" | "model">;
+  readonly interToken: Histogram.Internal<"door" | "model">;
+  readonly duration: Histogram.Internal<"door" | "model">;
+}
 
 /** Metrics in Prometheus' form, one registry for each service. */
 export class Metrics {
@@ -20,6 +31,7 @@ export class Metrics {
     ...labels,
     "code",
   ]);
+  readonly #series = new Map<string, Map<string, ModelSeries>>();
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -35,15 +47,15 @@ export class Metrics {
 
   readonly observer: Observer = {
     responseStarted: ({ door, model, timings }) => {
-      this.#queueTime.observe({ door, model }, (timings.queuedMs ?? 0) / 1000);
+      this.#of(door, model).queueTime.observe((timings.queuedMs ?? 0) / 1000);
     },
     responseFirstOutput: ({ door, model, timings }) => {
-      this.#firstToken.observe({ door, model }, (timings.firstTokenMs ?? 0) / 1000);
+      this.#of(door, model).firstToken.observe((timings.firstTokenMs ?? 0) / 1000);
     },
     responseEnded: (response) => this.#noteEnd(response),
     embeddingEnded: ({ door, model, inputTokens, error }) => {
       this.#embeddings.inc({ door, model, code: error?.code ?? "" });
-      this.#tokens.inc({ door, model, direction: "input" }, inputTokens);
+      this.#of(door, model).inputTokens.inc(inputTokens);
     },
   };
 
@@ -52,15 +64,40 @@ export class Metrics {
   }
 
   #noteEnd({ door, model, status, problem, usage, timings }: Response): void {
-    this.#responses.inc({ door, model, status, code: problem?.code ?? "" });
-    this.#duration.observe({ door, model }, (timings.totalMs ?? 0) / 1000);
+    const series = this.#of(door, model);
+    if (status === "completed") series.completed.inc();
+    else this.#responses.inc({ door, model, status, code: problem?.code ?? "" });
+    series.duration.observe((timings.totalMs ?? 0) / 1000);
     if (usage === undefined) return;
-    this.#tokens.inc({ door, model, direction: "input" }, usage.inputTokens);
-    this.#tokens.inc({ door, model, direction: "output" }, usage.outputTokens);
+    series.inputTokens.inc(usage.inputTokens);
+    series.outputTokens.inc(usage.outputTokens);
     const { firstTokenMs, totalMs } = timings;
     if (usage.outputTokens > 1 && firstTokenMs !== undefined && totalMs !== undefined) {
-      this.#interToken.observe({ door, model }, (totalMs - firstTokenMs) / (usage.outputTokens - 1) / 1000);
+      series.interToken.observe((totalMs - firstTokenMs) / (usage.outputTokens - 1) / 1000);
     }
+  }
+
+  /** The series of one door and model; finding them by their labels costs more than counting. */
+  #of(door: DoorKind, model: string): ModelSeries {
+    let ofDoor = this.#series.get(door);
+    if (ofDoor === undefined) {
+      ofDoor = new Map();
+      this.#series.set(door, ofDoor);
+    }
+    let series = ofDoor.get(model);
+    if (series === undefined) {
+      series = {
+        completed: this.#responses.labels({ door, model, status: "completed", code: "" }),
+        inputTokens: this.#tokens.labels({ door, model, direction: "input" }),
+        outputTokens: this.#tokens.labels({ door, model, direction: "output" }),
+        queueTime: this.#queueTime.labels({ door, model }),
+        firstToken: this.#firstToken.labels({ door, model }),
+        interToken: this.#interToken.labels({ door, model }),
+        duration: this.#duration.labels({ door, model }),
+      };
+      ofDoor.set(model, series);
+    }
+    return series;
   }
 
   #counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {

@@ -1,15 +1,8 @@
-import type { Call, ResponseHeaders } from "../shared/door.ts";
+import type { Call } from "../shared/door.ts";
 import { type HeaderFields, readRequestHeaders } from "../shared/request-headers.ts";
 import { OllamaRefusal } from "./refusal.ts";
 
 export const jsonType = "application/json; charset=utf-8";
-
-/** Answers with a body that is JSON text already. */
-export function answerText(call: Call, body: string, headers: ResponseHeaders): void {
-  if (call.responder.closed.aborted) return;
-  call.responder.start(200, { "content-type": jsonType, ...headers });
-  call.responder.end(body);
-}
 
 /** Names that can't stand in a header are left out: the client made them up. */
 export function withoutEffectHeader(names: readonly string[]): Record<string, string> {

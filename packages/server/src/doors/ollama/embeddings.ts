@@ -1,4 +1,5 @@
 import type { EmbeddingRequest, EmbeddingResult } from "@plenum/core";
+import { closedSignal } from "../shared/closed-signal.ts";
 import type { Call } from "../shared/door.ts";
 import { answerJson } from "../shared/run-response.ts";
 import { headerFields, withoutEffectHeader } from "./answer.ts";
@@ -43,7 +44,7 @@ async function makeEmbeddings(call: Call, wire: WireEmbed): Promise<Made | undef
   const model = catalogName(core.catalog, request.model);
   const own = core.catalog.find(model)?.model.limits.embeddingDimensions;
   const fitting = fit({ ...request, model }, own);
-  const result = await core.embeddings.create(fitting, caller, "ollama", responder.closed);
+  const result = await core.embeddings.create(fitting, caller, "ollama", closedSignal(responder));
   return {
     result,
     withoutEffect: fitting.dimensions === request.dimensions ? withoutEffect : [...withoutEffect, "dimensions"],

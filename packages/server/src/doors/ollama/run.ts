@@ -1,7 +1,8 @@
 import type { OwnedResponse } from "@plenum/core";
+import { closedSignal } from "../shared/closed-signal.ts";
 import type { Call } from "../shared/door.ts";
-import { completeForOwner, streamToOwner } from "../shared/run-response.ts";
-import { answerText, headerFields, requireName, withoutEffectHeader } from "./answer.ts";
+import { answerText, completeForOwner, streamToOwner } from "../shared/run-response.ts";
+import { headerFields, requireName, withoutEffectHeader } from "./answer.ts";
 import { type AnswerShape, chatShape, generateShape, head, idle } from "./answer-shape.ts";
 import { defaults } from "./defaults.ts";
 import { toKeepAliveMs } from "./keep-alive.ts";
@@ -41,14 +42,14 @@ async function run(call: Call, shape: AnswerShape, wire: WireChat | WireGenerate
   }
   const completed = await completeForOwner(options);
   if (completed === undefined) return;
-  answerText(call, renderWhole(shape, model, completed.response), headersOf(completed.owned));
+  answerText(call, 200, renderWhole(shape, model, completed.response), headersOf(completed.owned));
 }
 
 /** A request without words is about the model itself. */
 async function loadOrUnload(call: Call, shape: AnswerShape, wire: WireChat | WireGenerate): Promise<void> {
   const model = nameOf(wire);
   const reason = await changeState(call, model, toKeepAliveMs(wire.keep_alive));
-  answerText(call, idle(shape, head(model, call.core.clock.now()), reason), {});
+  answerText(call, 200, idle(shape, head(model, call.core.clock.now()), reason));
 }
 
 /** Loads the model, or unloads it with `keep_alive` below a second. */
@@ -63,6 +64,6 @@ export async function changeState(
     await core.models.unload(model, caller);
     return "unload";
   }
-  await core.models.load(model, keepAliveMs === undefined ? {} : { keepAliveMs }, caller, responder.closed);
+  await core.models.load(model, keepAliveMs === undefined ? {} : { keepAliveMs }, caller, closedSignal(responder));
   return "load";
 }

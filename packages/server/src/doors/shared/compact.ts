@@ -5,6 +5,10 @@ export type Compact<T> = { [K in keyof T as null extends T[K] ? never : undefine
 
 /** The object without members that are undefined or null. */
 export function compact<T extends object>(value: T): Compact<T> {
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined && member !== null);
-  return Object.fromEntries(entries) as Compact<T>;
+  const kept: Record<string, unknown> = {};
+  for (const name in value) {
+    const member = value[name];
+    if (member !== undefined && member !== null) kept[name] = member;
+  }
+  return kept as Compact<T>;
 }

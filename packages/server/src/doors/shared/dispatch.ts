@@ -40,7 +40,7 @@ export async function dispatch(
 
 /** Writes an error before the answer has started; afterwards only the stream's own renderer can, so it is cut. */
 export function answerProblem(door: Door, error: CoreError, request: DoorRequest, responder: Responder): void {
-  if (responder.closed.aborted) return;
+  if (responder.isClosed) return;
   if (responder.hasStarted) {
     responder.end();
     return;

@@ -23,8 +23,10 @@ export type ResponseHeaders = Readonly<Record<string, string>>;
 
 /** Where an answer goes. */
 export interface Responder {
-  /** Aborts when the client went away before `end`. */
-  readonly closed: AbortSignal;
+  /** The client went away before `end`. */
+  readonly isClosed: boolean;
+  /** Calls once when the client goes away before `end`; returns a function that ends the wait. */
+  onClosed(listener: () => void): () => void;
   /** True once `start` was called. */
   readonly hasStarted: boolean;
   /** Status and headers; they leave at once. */

@@ -41,16 +41,16 @@ export async function completeForOwner(
   options: RunResponseOptions,
 ): Promise<{ readonly owned: OwnedResponse; readonly response: Response } | undefined> {
   const { call, door, request } = options;
-  // What goes on without its connection is there to be watched.
-  const delivery = request.onDisconnect === "continue" ? "events" : "whole";
+  // What the native interface makes, and what goes on without its connection, is there to be watched.
+  const isWatched = door === "lmsp" || request.onDisconnect === "continue";
+  const delivery = isWatched ? "events" : "whole";
   const owned = await call.core.responses.create(request, call.caller, door, delivery);
-  const onClosed = (): void => owned.ownerLeft();
-  const { closed } = call.responder;
-  if (closed.aborted) onClosed();
-  closed.addEventListener("abort", onClosed, { once: true });
+  const { responder } = call;
+  if (responder.isClosed) owned.ownerLeft();
+  const forget = responder.onClosed(() => owned.ownerLeft());
   const response = await owned.done;
-  closed.removeEventListener("abort", onClosed);
-  if (closed.aborted) return undefined;
+  forget();
+  if (responder.isClosed) return undefined;
   if (response.problem !== undefined) {
     const { code, detail, details } = response.problem;
     throw new CoreError(code, detail, details);
@@ -60,7 +60,16 @@ export async function completeForOwner(
 
 /** Answers with a JSON body. */
 export function answerJson(call: Call, status: number, body: unknown, headers: ResponseHeaders = {}): void {
-  if (call.responder.closed.aborted) return;
-  call.responder.start(status, { "content-type": "application/json; charset=utf-8", ...headers });
-  call.responder.end(JSON.stringify(body));
+  answerText(call, status, JSON.stringify(body), headers);
+}
+
+/** Answers with a body that is JSON text already. */
+export function answerText(call: Call, status: number, text: string, headers: ResponseHeaders = {}): void {
+  if (call.responder.isClosed) return;
+  call.responder.start(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(text)),
+    ...headers,
+  });
+  call.responder.end(text);
 }

@@ -22,7 +22,7 @@ export function doorFetch(door: Door, core: Core): typeof fetch {
 
 /** Polls: the responder has no hook for its start, and a test's answer takes milliseconds. */
 async function started(responder: MemoryResponder): Promise<void> {
-  while (!responder.hasStarted && !responder.closed.aborted) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (!responder.hasStarted && !responder.isClosed) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 function bodyOf(responder: MemoryResponder, signal: AbortSignal | undefined): ReadableStream<Uint8Array> {

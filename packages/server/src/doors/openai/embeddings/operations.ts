@@ -1,3 +1,4 @@
+import { closedSignal } from "../../shared/closed-signal.ts";
 import type { Call, Operation } from "../../shared/door.ts";
 import { toEmbeddingRequest } from "../../shared/openai/embeddings/request.ts";
 import { toEmbeddingList } from "../../shared/openai/embeddings/response.ts";
@@ -14,6 +15,6 @@ async function createEmbeddings(call: Call): Promise<void> {
   const { core, caller, responder } = call;
   const headers = readRequestHeaders(call.request.headers, core.clock.now());
   const { request, isBase64, withoutEffect } = toEmbeddingRequest(call.json(embeddingSchema), headers);
-  const result = await core.embeddings.create(request, caller, "openai", responder.closed);
+  const result = await core.embeddings.create(request, caller, "openai", closedSignal(responder));
   answerJson(call, 200, toEmbeddingList(result, isBase64), headersOf(undefined, withoutEffect));
 }

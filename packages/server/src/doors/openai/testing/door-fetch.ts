@@ -1,4 +1,5 @@
 import type { Core } from "@plenum/core";
+import { Closing } from "../../shared/closing.ts";
 import { dispatch } from "../../shared/dispatch.ts";
 import type { Door, DoorRequest, Responder, ResponseHeaders } from "../../shared/door.ts";
 
@@ -31,7 +32,7 @@ async function toDoorRequest(request: Request): Promise<DoorRequest> {
 }
 
 class FetchResponder implements Responder {
-  readonly #closed = new AbortController();
+  readonly #closing = new Closing();
   readonly #encoder = new TextEncoder();
   #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
   #resolve: (response: Response) => void = () => {};
@@ -44,12 +45,16 @@ class FetchResponder implements Responder {
     });
   }
 
-  get closed(): AbortSignal {
-    return this.#closed.signal;
+  get isClosed(): boolean {
+    return this.#closing.isClosed;
+  }
+
+  onClosed(listener: () => void): () => void {
+    return this.#closing.onClosed(listener);
   }
 
   close(): void {
-    this.#closed.abort();
+    this.#closing.close();
   }
 
   start(status: number, headers: ResponseHeaders): void {
@@ -64,14 +69,14 @@ class FetchResponder implements Responder {
   }
 
   write(text: string): boolean {
-    if (!this.closed.aborted) this.#stream?.enqueue(this.#encoder.encode(text));
+    if (!this.isClosed) this.#stream?.enqueue(this.#encoder.encode(text));
     return true;
   }
 
   onDrain(): void {}
 
   end(text?: string): void {
-    if (this.closed.aborted) return;
+    if (this.isClosed) return;
     if (text !== undefined) this.write(text);
     this.#stream?.close();
   }

@@ -1,8 +1,9 @@
+import { Closing } from "../closing.ts";
 import type { Responder, ResponseHeaders } from "../door.ts";
 
 /** A responder without a socket. */
 export class MemoryResponder implements Responder {
-  readonly #closed = new AbortController();
+  readonly #closing = new Closing();
   #drain: () => void = () => {};
   #resolveEnded: () => void = () => {};
   status = 0;
@@ -21,13 +22,17 @@ export class MemoryResponder implements Responder {
     });
   }
 
-  get closed(): AbortSignal {
-    return this.#closed.signal;
+  get isClosed(): boolean {
+    return this.#closing.isClosed;
+  }
+
+  onClosed(listener: () => void): () => void {
+    return this.#closing.onClosed(listener);
   }
 
   /** The client goes away. */
   close(): void {
-    this.#closed.abort();
+    this.#closing.close();
     this.#resolveEnded();
   }
 
