@@ -1,8 +1,10 @@
-import { type BackendEvent, type BackendRequest, CoreError } from "@plenum/core";
+import { type BackendEvent, type BackendRequest, CoreError, type TokenLogprob } from "@plenum/core";
 import { contentOf, finishReasonOf, isFailedFinish, logprobsOf, reasoningOf } from "./chunk-fields.ts";
 import { isLoose, type Loose, listOf } from "./loose.ts";
 import { TaggedText } from "./tagged-text.ts";
 import { ToolCalls } from "./tool-calls.ts";
+
+const noLogprobs: readonly TokenLogprob[] = [];
 
 /** One answer of a request, from its choices in the chunks. */
 export class Candidate {
@@ -40,6 +42,13 @@ export class Candidate {
     else if (typeof text === "string") this.#text.push(text, logprobs, events);
     if (events.length > before) this.deltas += 1;
     if (typeof finish === "string" && finish !== "") this.#finish(finish);
+  }
+
+  /** A chunk that carries a piece of text and nothing else. */
+  takeText(text: string, events: BackendEvent[]): void {
+    const before = events.length;
+    this.#text.push(text, noLogprobs, events);
+    if (events.length > before) this.deltas += 1;
   }
 
   /** Gives what is held back, and the end. */

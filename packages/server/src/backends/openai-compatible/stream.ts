@@ -5,6 +5,7 @@ import { isErrorBody, streamedError } from "../shared/upstream-errors.ts";
 import { Candidate } from "./candidate.ts";
 import { usageEvent } from "./chunk-fields.ts";
 import { countOf, isLoose, type Loose, listOf } from "./loose.ts";
+import { TextChunk } from "./text-chunk.ts";
 
 /** Keep-alives that servers send as data are shorter than this; what is longer and no JSON is garbage. */
 const mostKeepAliveCharacters = 64;
@@ -17,6 +18,7 @@ export class AnswerReader {
   readonly #candidates: readonly Candidate[];
   #begun = 0;
   #finished = 0;
+  readonly #usual = new TextChunk();
   #events: BackendEvent[] = [];
   #usage: Loose = {};
   #timings: Loose = {};
@@ -92,8 +94,15 @@ export class AnswerReader {
   }
 
   #takeChunk(data: string): void {
+    const text = this.#usual.textOf(data);
+    if (text !== undefined) {
+      this.#usual.noteHit();
+      this.#candidates[0]?.takeText(text, this.#events);
+      return;
+    }
     const chunk = parsed(data);
     if (!isLoose(chunk)) throw notAnAnswer();
+    if (this.#begun > 0) this.#usual.learn(data, chunk);
     if (isErrorBody(chunk)) throw this.#failed(chunk);
     const { choices, usage, timings } = chunk;
     if (isLoose(usage)) this.#usage = usage;
