@@ -11,7 +11,7 @@ import { findLocalRuntimes } from "./discovery/local/index.ts";
  * runtimes of the configuration, those that already run on this machine.
  */
 export async function createBackends(config: Config, logger: Logger): Promise<readonly Backend[]> {
-  const named = config.runtimes.map((runtime) => createRuntime(runtime, logger));
+  const named = config.runtimes.map((runtime) => createRuntime(runtime, config, logger));
   const found = config.findLocalRuntimes ? await createFound(config, logger) : [];
   return [...createEmbedded(config, logger), ...named, ...found];
 }
@@ -48,13 +48,14 @@ async function createFound(config: Config, logger: Logger): Promise<readonly Bac
   });
   return found.map(({ name, kind, baseUrl }) => {
     logger.info({ runtime: name, kind, url: baseUrl }, "runtime found on this machine");
-    return createRuntime({ name, kind, url: baseUrl, headers: {} }, logger);
+    return createRuntime({ name, kind, url: baseUrl, headers: {} }, config, logger);
   });
 }
 
 type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };
 
-function createRuntime({ name, kind, url, apiKey, headers, ...limits }: Runtime, logger: Logger): Backend {
+function createRuntime(runtime: Runtime, { limits: { loadTimeoutMs } }: Config, logger: Logger): Backend {
+  const { name, kind, url, apiKey, headers, ...limits } = runtime;
   const options = {
     ...limits,
     id: name,
@@ -62,7 +63,8 @@ function createRuntime({ name, kind, url, apiKey, headers, ...limits }: Runtime,
     logger: logger.child({ room: "runtimes", runtime: name }),
   };
   if (kind !== "ollama") {
-    return createOpenaiCompatibleBackend({ ...options, kind, headers, ...(apiKey === undefined ? {} : { apiKey }) });
+    const key = apiKey === undefined ? {} : { apiKey };
+    return createOpenaiCompatibleBackend({ ...options, kind, headers, ...key, loadTimeoutMs });
   }
   const authorization = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return createOllamaBackend({ ...options, headers: { ...authorization, ...headers } });

@@ -24,7 +24,7 @@ export interface OpenaiCompatibleOptions {
   readonly capabilities?: Partial<Capabilities>;
   /** Responses at once for each model, 1 … 65536. @default what the server tells, else the dialect's */
   readonly parallel?: number;
-  /** Milliseconds until the head of an answer. @default 600000 */
+  /** Milliseconds until the head of an answer. @default 600000, and 3600000 for an answer that is asked for in one piece */
   readonly headTimeoutMs?: number;
   /** Milliseconds of silence within an answer. @default 300000 */
   readonly silenceTimeoutMs?: number;
@@ -47,6 +47,8 @@ export interface OpenaiCompatibleSettings {
   readonly capabilities: Partial<Capabilities>;
   readonly parallel: number | undefined;
   readonly headTimeoutMs: number;
+  /** Milliseconds until the head of an answer in one piece. */
+  readonly wholeTimeoutMs: number;
   readonly silenceTimeoutMs: number;
   readonly probeIntervalMs: number;
   readonly loadTimeoutMs: number;
@@ -70,6 +72,7 @@ export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSe
     capabilities: options.capabilities ?? {},
     parallel,
     headTimeoutMs: options.headTimeoutMs ?? defaultHeadTimeoutMs,
+    wholeTimeoutMs: options.headTimeoutMs ?? 3_600_000,
     silenceTimeoutMs: options.silenceTimeoutMs ?? defaultSilenceTimeoutMs,
     probeIntervalMs: options.probeIntervalMs ?? 30_000,
     loadTimeoutMs: options.loadTimeoutMs ?? 120_000,

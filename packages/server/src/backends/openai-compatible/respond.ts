@@ -25,8 +25,6 @@ const loadingIntervalMs = 500;
 const lingerMs = 250;
 /** The same behind the last `finish_reason`, while usage and the sentinel may follow. */
 const finishedLingerMs = 2_000;
-/** Milliseconds that an answer in one piece may take. */
-const wholeTimeoutMs = 3_600_000;
 /** Bytes of a whole answer. */
 const mostWholeBytes = 64 * 1024 * 1024;
 
@@ -101,7 +99,7 @@ async function attempt(
   if (isWhole(request, dialectOf(settings.kind))) {
     // Its head comes with the answer, so there is no other sign that it runs.
     answer.accept({ isWhole: true });
-    await streamAnswer(upstream, { ...asked, headTimeoutMs: wholeTimeoutMs }, call);
+    await streamAnswer(upstream, { ...asked, headTimeoutMs: settings.wholeTimeoutMs }, call);
   } else await streamAnswer(upstream, asked, call);
   call.end();
 }

@@ -52,8 +52,11 @@ function collecting(): UpstreamReader & { text: string; status: number } {
     onData(chunk) {
       this.text += new TextDecoder().decode(chunk);
     },
+    onRefused,
   };
 }
+
+const onRefused = () => new Error("refused");
 
 const chunkedHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -121,7 +124,7 @@ describe("Upstream", () => {
       }).then(({ url }) => {
         const running = upstreamAt(url).stream(
           { method: "GET", path: "/", signal: abort.signal },
-          { onHead: () => true, onData: () => setTimeout(() => abort.abort(reason), 10) },
+          { onHead: () => true, onData: () => setTimeout(() => abort.abort(reason), 10), onRefused },
         );
         return expect(running).rejects.toBe(reason);
       });
@@ -166,6 +169,7 @@ describe("Upstream", () => {
       onData: () => {
         throw new Error("too much");
       },
+      onRefused,
     };
     await expect(upstreamAt(url).stream({ method: "GET", path: "/", signal: never }, reader)).rejects.toThrow(
       "too much",
@@ -178,7 +182,7 @@ describe("Upstream", () => {
     const upstream = upstreamAt(url);
     const running = upstream.stream(
       { method: "GET", path: "/", signal: never },
-      { onHead: () => true, onData: () => void upstream.close() },
+      { onHead: () => true, onData: () => void upstream.close(), onRefused },
     );
     await expect(running).rejects.toMatchObject({ code: "backend-error" });
   });

@@ -24,6 +24,8 @@ export interface Fault {
   readonly retryAfterMs?: number;
   /** Where it is tried; `none`: only by tests of its own. @default everywhere */
   readonly only?: "streams" | "embeddings" | "openai" | "ollama" | "none";
+  /** Costs megabytes or seconds: not for thousands of times. */
+  readonly isHeavy?: boolean;
   readonly act: (asked: Asked) => void;
 }
 
@@ -115,10 +117,12 @@ const connection: readonly Fault[] = [
     },
   }),
   fault("head too long", "backend-error", {
+    isHeavy: true,
     detail: /too long a head/,
     act: ({ socket }) => socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${"x".repeat(1_000_000)}\r\n\r\n`),
   }),
   fault("head with too many fields", "backend-error", {
+    isHeavy: true,
     detail: /too long a head/,
     act: ({ socket }) => socket.write(`HTTP/1.1 200 OK\r\n${"X-Many: 1\r\n".repeat(100_000)}\r\n`),
   }),
@@ -212,6 +216,7 @@ const bodies: readonly Fault[] = [
     act: (asked) => answer(asked, [Buffer.alloc(70_000, 0xfe)]),
   }),
   fault("an answer without end", "backend-error", {
+    isHeavy: true,
     detail: /longer than|more than/,
     act: (asked) => {
       asked.socket.write(head(200, { "Content-Type": "application/json" }));
@@ -235,6 +240,7 @@ const bodies: readonly Fault[] = [
     },
   }),
   fault("deeply nested", "backend-error", {
+    isHeavy: true,
     act: (asked) => {
       const deep = "[".repeat(100_000) + "]".repeat(100_000);
       const call = `{"index":0,"id":"c","function":{"name":"f","arguments":{"a":${deep}}}}`;
@@ -264,12 +270,14 @@ const streams: readonly Fault[] = [
     },
   }),
   fault("event of 10 MB", "backend-error", {
+    isHeavy: true,
     only: "streams",
     detail: /more than 4194304 characters/,
     text: "one",
     act: (asked) => answer(asked, [asked.wire.word, asked.wire.event(asked.wire.textJson("x".repeat(10_000_000)))]),
   }),
   fault("line without end", "backend-error", {
+    isHeavy: true,
     only: "streams",
     detail: /more than 4194304 characters/,
     act: (asked) => {
@@ -420,6 +428,7 @@ const refusals: readonly Fault[] = [
     act: (asked) => counted(asked, 500, Buffer.alloc(300, 0x9d)),
   }),
   fault("error of 10 MB", "backend-error", {
+    isHeavy: true,
     detail: /answered 500 without/,
     act: (asked) => counted(asked, 500, JSON.stringify({ error: { message: "x".repeat(10_000_000) } })),
   }),
@@ -492,3 +501,16 @@ export const faults: readonly Fault[] = [
 export function faultsOf(api: Wire["api"], kind: "streams" | "embeddings"): readonly Fault[] {
   return faults.filter(({ only }) => only === undefined || only === kind || (only === api && kind === "streams"));
 }
+
+/** Answers that go on until their connection is closed. */
+export const endlessAnswers: readonly Fault[] = [
+  fault("endless silence", "cancelled", { act: () => undefined }),
+  fault("endless head", "cancelled", { act: ({ socket }) => socket.write("HTTP/1.1 200 OK\r\nX-More: 1\r\n") }),
+  fault("endless wait", "cancelled", { act: (asked) => begin(asked, []) }),
+  fault("endless stream", "cancelled", {
+    act: (asked) => {
+      begin(asked, [asked.wire.word]);
+      drip(asked.socket, chunk(asked.wire.word), 5);
+    },
+  }),
+];

@@ -1,55 +1,67 @@
 /** For tests: a server on a raw socket that has one model for each fault. */
 import { createServer, type Server, type Socket } from "node:net";
-import { type Fault, faults } from "./faults.ts";
+import { endlessAnswers, faults } from "./faults.ts";
 import { wires } from "./wires.ts";
 
 export interface HostileUpstream {
-  readonly port: number;
   readonly url: string;
   /** Connections that are open now. */
   readonly connections: number;
-  /** Requests for an answer that came so far. */
-  readonly asked: number;
+  /** Endless answers that run now. */
+  readonly running: number;
   close(): Promise<void>;
 }
 
-/** @param all rows to serve. @default every fault @param port @default any */
-export async function startHostileUpstream(all: readonly Fault[] = faults, port = 0): Promise<HostileUpstream> {
-  const byModel = new Map(all.map((fault) => [fault.model, fault]));
+export interface HostileUpstreamOptions {
+  /** Told when an endless answer begins. */
+  readonly onBegin?: () => void;
+  /** Told when the connection of an endless answer is closed. */
+  readonly onClosed?: () => void;
+}
+
+/** Serves every fault and every endless answer. */
+export async function startHostileUpstream(options: HostileUpstreamOptions = {}): Promise<HostileUpstream> {
+  const byModel = new Map([...faults, ...endlessAnswers].map((fault) => [fault.model, fault]));
+  // Some backends tell by the name what a model is for.
+  const models = [...byModel.keys()].flatMap((name) => [name, `embed-${name}`]);
   const sockets = new Set<Socket>();
-  let asked = 0;
+  const endless = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.setNoDelay(true);
     socket.on("error", () => undefined);
-    socket.on("close", () => sockets.delete(socket));
+    socket.on("close", () => {
+      sockets.delete(socket);
+      if (endless.delete(socket)) options.onClosed?.();
+    });
     let answered = 0;
     readRequests(socket, ({ path, body }) => {
-      const listed = listAnswer(path, body, [...byModel.keys()]);
+      const listed = listAnswer(path, body, models);
       if (listed !== undefined) {
         writeJson(socket, listed);
         return;
       }
       const wire = wires[path];
-      const fault = byModel.get(modelOf(body));
+      const fault = byModel.get(modelOf(body).replace(/^embed-/, ""));
       if (wire === undefined || fault === undefined) {
         writeJson(socket, { error: "unknown" }, 404);
         return;
       }
-      asked += 1;
       answered += 1;
       fault.act({ socket, wire, answered });
+      if (!endlessAnswers.includes(fault)) return;
+      endless.add(socket);
+      options.onBegin?.();
     });
   });
-  const listening = await listen(server, port);
+  const port = await listen(server);
   return {
-    port: listening,
-    url: `http://127.0.0.1:${listening}`,
+    url: `http://127.0.0.1:${port}`,
     get connections() {
       return sockets.size;
     },
-    get asked() {
-      return asked;
+    get running() {
+      return endless.size;
     },
     close: () =>
       new Promise((resolve) => {
@@ -59,8 +71,8 @@ export async function startHostileUpstream(all: readonly Fault[] = faults, port 
   };
 }
 
-async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", 4_096, resolve));
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", 4_096, resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new TypeError("no port");
   return address.port;
@@ -72,7 +84,7 @@ interface Request {
 }
 
 function readRequests(socket: Socket, onRequest: (request: Request) => void): void {
-  let seen = Buffer.alloc(0);
+  let seen: Buffer = Buffer.alloc(0);
   socket.on("data", (chunk: Buffer) => {
     seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
     const headEnd = seen.indexOf("\r\n\r\n");
