@@ -53,7 +53,8 @@ export async function completeForOwner(
   if (responder.isClosed) return undefined;
   if (response.problem !== undefined) {
     const { code, detail, details } = response.problem;
-    throw new CoreError(code, detail, details);
+    // The line of the response's end says why, in words that quote nobody.
+    throw new CoreError(code, detail, details, { logDetail: "The response failed." });
   }
   return { owned, response };
 }

@@ -57,6 +57,6 @@ export async function inWordsOf<T>({ param }: Pick<ConvertedRequest, "param">, r
   } catch (caught) {
     const error = toCoreError(caught);
     const { code, detail, details } = renameProblem(error, param);
-    throw new CoreError(code, detail, details, { cause: error.cause });
+    throw new CoreError(code, detail, details, { cause: error.cause, logDetail: error.logDetail });
   }
 }
