@@ -7,10 +7,10 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { median, percentile } from "../statistics.ts";
 import { experiments } from "./experiments.ts";
 import { type Figure, type FigureName, figures } from "./figures.ts";
 import { coresOfOthers, readCpu } from "./processes.ts";
-import { median, percentile } from "./statistics.ts";
 import { runningLlamaServer, startLlamaServer, startPlenum, type Target } from "./targets.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -29,9 +29,13 @@ const { values: flags } = parseArgs({
     "llama-server": { type: "string" },
     /** Names of experiments; others keep what the results file holds. */
     only: { type: "string" },
+    /** Adds rounds to those that the results file holds, where the machine can't be alone for long at once. */
+    more: { type: "boolean", default: false },
     results: { type: "string", default: `${root}bench/results/engine.json` },
   },
 });
+
+const targetNames = ["plenum", "llama-server"] as const;
 
 interface Summary {
   readonly unit: string;
@@ -40,9 +44,10 @@ interface Summary {
   readonly ratio: number;
   readonly wanted: string;
   readonly isMet: boolean;
-  /** Cores that other programs took meanwhile, in the median and at most. */
-  readonly coresOfOthers: readonly [number, number];
+  /** In the order of the rounds. */
   readonly rounds: Readonly<Record<string, readonly number[]>>;
+  /** Cores that other programs took meanwhile, in each round of each target. */
+  readonly coresOfOthers: readonly number[];
 }
 
 const settings = {
@@ -79,12 +84,14 @@ async function measure(targets: readonly Target[]): Promise<void> {
       for (const target of order) {
         const before = readCpu(roots);
         const found = await experiment.run(target, requests);
-        note(target, found, coresOfOthers(before, readCpu(roots)));
+        const others = coresOfOthers(before, readCpu(roots));
+        note(target, found, others);
+        const told = JSON.stringify(found, (_, value) => (typeof value === "number" ? rounded(value) : value));
+        process.stderr.write(`round ${round}, ${target.name}: ${told}, others ${rounded(others)} cores\n`);
       }
-      process.stderr.write(`\rround ${round} of ${rounds}: ${experiment.name.padEnd(16)}`);
     }
+    await save();
   }
-  process.stderr.write("\n");
 }
 
 function summarise(name: FigureName): Summary {
@@ -107,8 +114,8 @@ function summarise(name: FigureName): Summary {
     ratio: rounded(ratio),
     wanted: wanted(figure),
     isMet: isMet(figure, plenum, ratio),
-    coresOfOthers: [rounded(median(others)), rounded(percentile(others, 1))],
     rounds: { plenum: ours.map(rounded), "llama-server": theirs.map(rounded) },
+    coresOfOthers: others.map(rounded),
   };
 }
 
@@ -128,8 +135,10 @@ function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }
 
-async function earlierFigures(): Promise<Record<string, unknown>> {
-  if (flags.only === undefined) return {};
+type Figures = Partial<Record<FigureName, Summary>>;
+
+async function readEarlier(): Promise<Figures> {
+  if (flags.only === undefined && !flags.more) return {};
   try {
     return JSON.parse(await readFile(flags.results, "utf8")).figures;
   } catch {
@@ -137,6 +146,32 @@ async function earlierFigures(): Promise<Record<string, unknown>> {
   }
 }
 
+function takeUp(figures: Figures): void {
+  for (const [name, { rounds: earlier, coresOfOthers: others }] of Object.entries(figures) as [FigureName, Summary][]) {
+    measured.set(name, new Map(targetNames.map((target) => [target, [...(earlier[target] ?? [])]])));
+    disturbance.set(name, [...others]);
+  }
+}
+
+async function save(): Promise<Figures> {
+  const found = Object.fromEntries([...measured.keys()].map((name) => [name, summarise(name)]));
+  const facts = {
+    node: process.version,
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model,
+    load: loadavg()[0],
+    ...settings,
+    modelFile: settings.modelFile.split("/").at(-1),
+    ...requests,
+  };
+  const results = { facts, figures: { ...earlier, ...found } };
+  await mkdir(fileURLToPath(new URL("../results/", import.meta.url)), { recursive: true });
+  await writeFile(flags.results, `${JSON.stringify(results, null, 2)}\n`);
+  return found;
+}
+
+const earlier = await readEarlier();
+if (flags.more) takeUp(earlier);
 const targets = [
   await startPlenum(settings),
   await (flags["llama-server"] === undefined ? startLlamaServer(settings) : runningLlamaServer(flags["llama-server"])),
@@ -147,21 +182,13 @@ try {
   for (const target of targets) await target.stop();
 }
 
-const summaries = Object.fromEntries([...measured.keys()].map((name) => [name, summarise(name)]));
-console.log(
-  `${rounds} rounds, ${settings.threads} threads, ${settings.parallel} sequences of ${settings.contextTokens}`,
+const found = await save();
+console.log(`${settings.threads} threads, ${settings.parallel} sequences of ${settings.contextTokens} tokens`);
+console.table(
+  Object.fromEntries(
+    Object.entries(found).map(([name, { rounds: each, coresOfOthers: others, ...row }]) => [
+      name,
+      { ...row, rounds: each["plenum"]?.length, others: rounded(median(others)) },
+    ]),
+  ),
 );
-console.table(Object.fromEntries(Object.entries(summaries).map(([name, { rounds: _rounds, ...row }]) => [name, row])));
-await mkdir(fileURLToPath(new URL("../results/", import.meta.url)), { recursive: true });
-const facts = {
-  node: process.version,
-  cpus: cpus().length,
-  cpu: cpus()[0]?.model,
-  load: loadavg()[0],
-  rounds,
-  ...settings,
-  modelFile: settings.modelFile.split("/").at(-1),
-  ...requests,
-};
-const results = { facts, figures: { ...(await earlierFigures()), ...summaries } };
-await writeFile(flags.results, `${JSON.stringify(results, null, 2)}\n`);
