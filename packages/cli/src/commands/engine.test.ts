@@ -1,12 +1,14 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { runProgram } from "../program.ts";
 import { fakeSurroundings } from "../testing/fake-surroundings.ts";
 
 let home: string;
 
+// The commands load it when they are run, which takes its time on a busy machine.
+beforeAll(() => import("@plenum/server"), 60_000);
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), "plenum-engine-"));
 });
