@@ -49,15 +49,6 @@ export function isNonEmptyString(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** The object without members that are undefined. */
-export function compact<T extends object>(
-  value: T,
-): { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-} {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as never;
-}
-
 const quote = 0x22;
 const backslash = 0x5c;
 

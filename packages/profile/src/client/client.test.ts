@@ -285,6 +285,7 @@ describe("cancelling", () => {
     const { service, client } = await endless();
     const stream = client.chat.stream(chat);
     for await (const _event of stream) break;
+    expect(stream.call.end?.event).toEqual({ type: "response.cancelled", reason: "client_cancelled" });
     await stream.call.operation?.ended;
     expect(service.stops).toMatchObject([{ kind: "cancel", reason: ReasonCode.userCancelled }]);
     expect(service.operations).toBe(0);

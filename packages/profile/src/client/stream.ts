@@ -61,7 +61,7 @@ export function streamOf<T>(options: StreamOptions<T>): ProfileStream<T> {
 }
 
 /** What a caller of a call that failed sees. */
-export function toThrown(call: ProfileCall, end: CallEnd | undefined, signal: AbortSignal | undefined): unknown {
+function toThrown(call: ProfileCall, end: CallEnd | undefined, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted && end?.origin === "client") return signal.reason;
   return toRequestError(call, end);
 }

@@ -19,7 +19,7 @@ export interface ToolCallPlace {
   readonly callId: string;
 }
 
-/** With `tool_call` beside the contract's members, for readers of the profile's first text (contract before §12). */
+/** With `tool_call` beside the contract's members, for readers of the profile's first text. */
 export function writeToolCallStarted(place: ToolCallPlace, name: string, chunk?: string): string {
   const { index, callId: id } = place;
   const call = { index, id, type: "function", function: { name, arguments: "" } };
