@@ -420,7 +420,7 @@ it("a slow reader holds up the service, and gets everything", async () => {
   const { service, client } = await setUp({
     limitsOf: { server: { writableBytes: 16_384 }, client: { unreadBytes: 65_536 } },
   });
-  const total = 20_000;
+  const total = 3000;
   let written = 0;
   let isHeld = (): void => {};
   const held = new Promise<void>((resolve) => {

@@ -348,6 +348,9 @@ describe("aborting reaches the service", () => {
   });
 
   it("by the SDK's own timeout", async () => {
+    service.script = ({ writer, end }) => end(writer.completed({ object: "list", data: [] }));
+    // A session that is open: the request is on its way before the timeout.
+    await client.models.list();
     service.script = () => {};
     const answer = client.chat.completions.create({ model, messages }, { timeout: 30 });
     await expect(answer).rejects.toThrow(APIConnectionTimeoutError);
@@ -361,7 +364,7 @@ describe("aborting reaches the service", () => {
       status: 504,
       code: "request_timeout",
     });
-    expect(service.requests[0]?.policy.timeoutMs).toBe(30);
+    await expect.poll(() => service.requests[0]?.policy.timeoutMs).toBe(30);
   });
 
   it("not at all when it fired before", async () => {
