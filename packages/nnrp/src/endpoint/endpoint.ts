@@ -29,6 +29,8 @@ export type Endpoint =
 
 const bad = (text: string, problem: string) => new TypeError(`The NNRP endpoint ${withoutSecrets(text)} ${problem}`);
 
+const schemes: ReadonlySet<string> = new Set(["nnrp", "nnrps", "tcp", "tls", "quic", "ws", "wss", "unix", "npipe"]);
+
 /** User info and query may hold credentials. */
 const withoutSecrets = (text: string) => text.replace(/\/\/[^/@]*@/, "//…@").replace(/\?.*$/s, "?…");
 
@@ -46,6 +48,7 @@ export function parseEndpoint(text: string): Endpoint {
   if (url.username !== "" || url.password !== "") throw bad(text, "must not hold user info");
   if (url.hash !== "") throw bad(text, "must not hold a fragment");
   const scheme = url.protocol.slice(0, -1);
+  if (!schemes.has(scheme)) throw bad(text, `has an unknown scheme; ${[...schemes].join(", ")} are known`);
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (host === "") throw bad(text, "has no host");
   switch (scheme) {
@@ -71,7 +74,7 @@ export function parseEndpoint(text: string): Endpoint {
       return { kind: "carrier", locator: { carrier: "websocket", secure, host, port, target, url: text } };
     }
     default:
-      throw bad(text, "has an unknown scheme; nnrp, nnrps, tcp, tls, quic, ws, wss, unix, npipe are known");
+      throw bad(text, "cannot be read");
   }
 }
 
