@@ -93,6 +93,17 @@ describe("usage", () => {
   });
 });
 
+it("gives out once a chunk that became several events, and twice one that came twice", () => {
+  const writer = new EventWriter({ policy: { openaiChunk: true }, requestId: "req_1" });
+  const called = { index: 0, id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
+  const chunk = (delta: object) => ({ id: "c", choices: [{ index: 0, delta, finish_reason: null }] });
+  const chunks = [chunk({ content: "x" }), chunk({ content: "x" }), chunk({ tool_calls: [called] })];
+  const { partials, terminal } = adaptChunks(writer, chunks, {});
+  const sse = render([...partials, ...terminal.partials], terminal.event);
+  expect(partials).toHaveLength(4);
+  expect(dataOf(sse).slice(0, -1)).toEqual(chunks);
+});
+
 it("gives a whole answer as a stream when nothing was streamed", async () => {
   const call = { id: "call_1", type: "function", function: { name: "f", arguments: "{}" } };
   const message = { role: "assistant", content: "Hi", tool_calls: [call] };
