@@ -14,7 +14,7 @@ export const noPeer =
 if (noPeer !== undefined) console.error(`!!! THE NNRP PEER IS NOT TESTED: ${noPeer}`);
 
 /** What a program of the peer reports, a JSON object a line. */
-export type Line = Readonly<Record<string, unknown>> & { readonly event: string };
+type Line = Readonly<Record<string, unknown>> & { readonly event: string };
 
 export interface PeerRun {
   readonly code: number | null;

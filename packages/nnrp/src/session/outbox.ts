@@ -59,7 +59,8 @@ export class Outbox {
   }
 
   /** PARTIAL_RESULT, the packet there are most of. Text becomes UTF-8 in place. */
-  partial(to: OperationAddress, sequence: number, delta: number, flags: number, body: Uint8Array | string): void {
+  partial(to: OperationAddress, sequence: number, delta: number, flags: number, text: Uint8Array | string): void {
+    const body = typeof text === "string" && text.length > chunkBytes ? encoder.encode(text) : text;
     const most = typeof body === "string" ? body.length * 3 : body.byteLength;
     if (most === 0) throw new NnrpWireError("bad-value", "A partial result needs a body", "bodyBytes");
     if (partialHead + most > packetBytesLimit) throw new NnrpWireError("too-large", "A partial result is too large");

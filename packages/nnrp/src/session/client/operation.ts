@@ -223,7 +223,8 @@ export class Operation implements ClientOperation, Target {
       if (event.type === "partial") this.#renewCredit();
       return Promise.resolve({ done: false, value: event });
     }
-    if (this.finished || this.#abandoned) return Promise.resolve({ done: true, value: undefined });
+    if (this.finished || this.#abandoned || this.#onEvent !== undefined)
+      return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => {
       this.#waiter = resolve;
     });
