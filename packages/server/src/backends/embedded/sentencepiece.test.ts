@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PromptPiece } from "./chat-format/index.ts";
 import { EngineProcess } from "./engine-process.ts";
 import { askPieces, type Settings } from "./testing/engine-harness.ts";
-import { sentencePieceModel, sentencePieceTokens } from "./testing/sentencepiece-model.ts";
+import { llamaModel, tinyTokens } from "./testing/tiny-models.ts";
 
 const timeoutMs = 60_000;
 let folder: string;
@@ -15,9 +15,9 @@ let engine: EngineProcess;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "plenum-spm-"));
   const modelPath = join(folder, "sentencepiece.gguf");
-  await writeFile(modelPath, sentencePieceModel());
+  await writeFile(modelPath, llamaModel());
   const config = { modelPath, use: "text", contextTokens: 512, parallel: 2 } as const;
-  engine = new EngineProcess({ model: "spm", config: { ...config, vocabularySize: sentencePieceTokens.length } });
+  engine = new EngineProcess({ model: "spm", config: { ...config, vocabularySize: tinyTokens.length } });
   const ready = await engine.ready;
   expect(ready.controlTokens).toEqual(expect.arrayContaining(["<s>", "</s>", "[INST]", "[/INST]"]));
 }, timeoutMs);

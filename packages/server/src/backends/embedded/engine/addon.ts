@@ -56,6 +56,8 @@ export interface AddonContext {
   /** @returns false where the model can't drop a part (recurrent, sliding window). */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   copySequenceStateFromOtherSequence(target: number, source: number): Promise<number>;
+  /** First position that every layer's cache of a sequence still holds; -1 for an empty one. */
+  getSequenceKvCacheMinPosition(sequence: number): number;
   getEmbedding(tokens: number): Float64Array;
   setThreads(threads: number): void;
 }
@@ -79,6 +81,7 @@ const contextMethods = [
   "disposeSequence",
   "removeTokenCellsFromSequence",
   "copySequenceStateFromOtherSequence",
+  "getSequenceKvCacheMinPosition",
   "getEmbedding",
   "setThreads",
 ] as const satisfies readonly (keyof AddonContext)[];

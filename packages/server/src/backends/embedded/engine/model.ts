@@ -33,6 +33,8 @@ export interface LoadedModel {
   readonly batchTokens: number;
   /** Compute threads of a pass. */
   readonly threads: number;
+  /** Tokens that some layers look back at most; 0: all layers see all. */
+  readonly windowTokens: number;
   makeSampler(config: SamplerConfig): AddonSampler;
   /** State of a fresh grammar for one candidate. @throws EngineError bad-grammar */
   makeGrammar(gbnf: string): unknown;
@@ -58,6 +60,7 @@ export async function loadModel(config: EngineConfig): Promise<LoadedModel> {
     tokenizer: makeTokenizer(addonModel, vocabulary),
     batchTokens,
     threads,
+    windowTokens: model.fileInsights.swaSize ?? 0,
     makeSampler,
     makeGrammar: (gbnf) => makeGrammar(llama, model, gbnf),
     dispose: async () => {

@@ -21,7 +21,7 @@ export class Requests {
 
   constructor(model: LoadedModel) {
     this.#model = model;
-    this.slots = new Slots(model.context, model.config.parallel);
+    this.slots = new Slots(model.context, model.config.parallel, model.windowTokens);
   }
 
   get hasQueued(): boolean {

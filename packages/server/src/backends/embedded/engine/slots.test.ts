@@ -2,7 +2,11 @@ import { describe, expect, test } from "vitest";
 import { Slots } from "./slots.ts";
 
 /** Writes down what is done to the cache. */
-function recordingSlots(count: number, canRemove = true) {
+function recordingSlots(
+  count: number,
+  canRemove = true,
+  window: { tokens: number; firstHeld: number } | undefined = undefined,
+) {
   const calls: string[] = [];
   const slots = new Slots<string>(
     {
@@ -15,8 +19,10 @@ function recordingSlots(count: number, canRemove = true) {
         calls.push(`copy ${source} to ${target}`);
         return 0;
       },
+      getSequenceKvCacheMinPosition: () => window?.firstHeld ?? 0,
     },
     count,
+    window?.tokens,
   );
   return { slots, calls };
 }
@@ -66,6 +72,18 @@ describe("Slots", () => {
     if (slot !== undefined) slots.release(slot);
     expect((await slots.take("b", prompt))?.cache).toEqual([]);
     expect(calls.at(-1)).toBe("dispose 0");
+  });
+
+  test.each([
+    ["goes on where the sliding window is still held", 10, 29, 39],
+    ["starts anew where a part of it is forgotten", 10, 30, 0],
+    ["goes on from the beginning of the cache", 100, 0, 39],
+  ])("%s", async (_name, tokens, firstHeld, kept) => {
+    const { slots } = recordingSlots(1, true, { tokens, firstHeld });
+    const slot = await slots.take("a", prompt);
+    slot?.cache.push(...prompt, 99);
+    if (slot !== undefined) slots.release(slot);
+    expect((await slots.take("b", prompt))?.cache).toHaveLength(kept);
   });
 
   test("closes gaps by moving the highest down", async () => {

@@ -12,7 +12,10 @@ export interface Slot<Owner> {
 
 type CacheCalls = Pick<
   AddonContext,
-  "disposeSequence" | "removeTokenCellsFromSequence" | "copySequenceStateFromOtherSequence"
+  | "disposeSequence"
+  | "removeTokenCellsFromSequence"
+  | "copySequenceStateFromOtherSequence"
+  | "getSequenceKvCacheMinPosition"
 >;
 
 /** Fewer equal tokens than this are not worth keeping a slot for. */
@@ -22,10 +25,13 @@ const smallestReuseTokens = 16;
 export class Slots<Owner> {
   readonly all: readonly Slot<Owner>[];
   readonly #context: CacheCalls;
+  readonly #windowTokens: number;
   #clock = 0;
 
-  constructor(context: CacheCalls, count: number) {
+  /** @param windowTokens of the model's sliding window; 0: every layer sees all */
+  constructor(context: CacheCalls, count: number, windowTokens = 0) {
     this.#context = context;
+    this.#windowTokens = windowTokens;
     this.all = Array.from({ length: count }, (_, id) => ({ id, cache: [], owner: undefined, usedAt: 0 }));
   }
 
@@ -95,11 +101,16 @@ export class Slots<Owner> {
 
   #keep(slot: Slot<Owner>, tokens: number): void {
     let kept = tokens;
-    if (slot.cache.length > kept && kept > 0) {
-      if (!this.#context.removeTokenCellsFromSequence(slot.id, kept, -1)) kept = 0;
-    }
+    if (slot.cache.length > kept && kept > 0 && !this.#cut(slot.id, kept)) kept = 0;
     if (kept === 0) this.#context.disposeSequence(slot.id);
     slot.cache.length = kept;
+  }
+
+  /** @returns false where the model can't go on from there: the prompt has to be read again */
+  #cut(id: number, tokens: number): boolean {
+    // Layers with a sliding window have forgotten what was before it; all that the next token sees must still be there.
+    const isHeld = this.#context.getSequenceKvCacheMinPosition(id) <= Math.max(0, tokens - this.#windowTokens);
+    return isHeld && this.#context.removeTokenCellsFromSequence(id, tokens, -1);
   }
 
   #longestPrefix(prompt: readonly number[]): { slot: Slot<Owner>; tokens: number } | undefined {
