@@ -59,7 +59,12 @@ function endOfText(body: Uint8Array, start: number): number {
 
 /** @throws CoreError invalid-json, invalid-request with the first wrong field as `param`. */
 export function parseBody<T>(body: Uint8Array, schema: ZodType<T>): T {
-  const result = schema.safeParse(parseJson(body));
+  return checkBody(parseJson(body), schema);
+}
+
+/** The same for a body that is parsed already. @throws CoreError invalid-request with the first wrong field as `param`. */
+export function checkBody<T>(value: unknown, schema: ZodType<T>): T {
+  const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw toInvalidRequest(result.error.issues);
 }

@@ -1,7 +1,7 @@
 import { CoreError, mayUseModel } from "@plenum/core";
 import type { Call, Operation } from "../../shared/door.ts";
+import { toWireModel } from "../../shared/openai/models/response.ts";
 import { answerJson } from "../../shared/run-response.ts";
-import { toWireModel } from "./response.ts";
 
 export const modelOperations: readonly Operation[] = [
   { name: "models.list", method: "GET", path: "/v1/models", scope: "read", handle: listModels },
