@@ -79,15 +79,18 @@ export function makeInput(next: () => number): Uint8Array {
  * a split input gives the same frames. Answers how many packets were read.
  */
 export function checkInput(bytes: Uint8Array, splitAt: number): number {
-  const whole = readAll([bytes]);
-  const split = readAll([bytes.subarray(0, splitAt), bytes.subarray(splitAt)]);
+  const whole = readAll([bytes], checkFrame);
+  const split = readAll([bytes.subarray(0, splitAt), bytes.subarray(splitAt)], () => false);
   if (whole.error !== split.error || whole.frames !== split.frames) {
     throw new Error(`Split at ${splitAt}: ${whole.frames} ${whole.error} is not ${split.frames} ${split.error}`);
   }
   return whole.packets;
 }
 
-function readAll(chunks: readonly Uint8Array[]): { frames: number; packets: number; error: string } {
+function readAll(
+  chunks: readonly Uint8Array[],
+  isPacket: (frame: Frame) => boolean,
+): { frames: number; packets: number; error: string } {
   const decoder = new FrameDecoder(1024 * 1024);
   let frames = 0;
   let packets = 0;
@@ -96,7 +99,7 @@ function readAll(chunks: readonly Uint8Array[]): { frames: number; packets: numb
     for (const chunk of chunks) {
       decoder.push(chunk, (frame) => {
         frames += 1;
-        if (checkFrame(frame)) packets += 1;
+        if (isPacket(frame)) packets += 1;
         return true;
       });
     }
