@@ -5,8 +5,8 @@ export interface LogEntry {
   /** From 1, without a gap. */
   readonly sequence: number;
   readonly event: ResponseEvent;
-  /** Texts made of this entry, by format: one render for all readers of that format. */
-  renderings?: Map<string, string>;
+  /** The text made of this entry last, and its format: one render for all readers of that format. */
+  rendering?: { readonly format: string; readonly text: string };
 }
 
 /** One reader at its own place. A reader that is not read costs nothing beyond the log. */

@@ -25,12 +25,9 @@ export function createRenderer(headers: Readonly<Record<string, string>>): Strea
 }
 
 function renderEntry(entry: LogEntry): string {
-  let text = entry.renderings?.get(format);
-  if (text === undefined) {
-    text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${dataOf(entry)}\n\n`;
-    entry.renderings ??= new Map();
-    entry.renderings.set(format, text);
-  }
+  if (entry.rendering?.format === format) return entry.rendering.text;
+  const text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${dataOf(entry)}\n\n`;
+  entry.rendering = { format, text };
   return text;
 }
 

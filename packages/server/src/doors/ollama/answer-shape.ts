@@ -35,6 +35,21 @@ export function head(model: string, atMs: number): string {
   return `{"model":${JSON.stringify(model)},"created_at":"${new Date(atMs).toISOString()}",`;
 }
 
+/** `head` for the lines of one answer: most of them share its second, and a date costs as much as the rest of a line. */
+export function headsOf(model: string): (atMs: number) => string {
+  const begin = `{"model":${JSON.stringify(model)},"created_at":"`;
+  let second = Number.NaN;
+  let upToSecond = "";
+  return (atMs) => {
+    const ms = Math.trunc(atMs) % 1000;
+    if (atMs - ms !== second) {
+      second = atMs - ms;
+      upToSecond = begin + new Date(atMs).toISOString().slice(0, -"000Z".length);
+    }
+    return `${upToSecond}${String(ms).padStart(3, "0")}Z",`;
+  };
+}
+
 /** A line before the last. */
 export function piece(shape: AnswerShape, begin: string, parts: AnswerParts): string {
   return `${begin}${shape.output(parts)},"done":false${logprobsMember(parts.logprobs)}}`;

@@ -1,7 +1,7 @@
 import { type LogEntry, type Problem, type ResponseEvent, toCoreError } from "@plenum/core";
 import type { ResponseHeaders } from "../shared/door.ts";
 import type { StreamRenderer } from "../shared/stream-response.ts";
-import { type AnswerParts, type AnswerShape, head, piece, toolCall, whole } from "./answer-shape.ts";
+import { type AnswerParts, type AnswerShape, headsOf, piece, toolCall, whole } from "./answer-shape.ts";
 import { errorText } from "./errors.ts";
 import { isComplete } from "./response.ts";
 
@@ -24,8 +24,9 @@ export function createRenderer({ shape, model, headers, path }: RendererOptions)
     hasEnded = true;
     return `${JSON.stringify({ error: errorText(problem, path) })}\n`;
   };
+  const head = headsOf(model);
   const line = (event: ResponseEvent, parts: AnswerParts): string =>
-    `${piece(shape, head(model, createdAt + event.atMs), parts)}\n`;
+    `${piece(shape, head(createdAt + event.atMs), parts)}\n`;
 
   const renderEvent = (event: ResponseEvent): string => {
     switch (event.type) {
@@ -43,7 +44,7 @@ export function createRenderer({ shape, model, headers, path }: RendererOptions)
         return line(event, { toolCalls: [toolCall(event.item, calls++)] });
       case "response.completed":
       case "response.incomplete":
-        return `${whole(shape, head(model, createdAt + event.atMs), {}, event.response)}\n`;
+        return `${whole(shape, head(createdAt + event.atMs), {}, event.response)}\n`;
       case "response.failed":
       case "response.cancelled":
         return endWith(event.response.problem ?? toCoreError(event.type));
