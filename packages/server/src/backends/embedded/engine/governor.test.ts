@@ -61,6 +61,13 @@ test("follows the machine both ways", () => {
   expect(used).toEqual([2, 1, 2]);
 });
 
+test("returns to all threads though the service takes a quarter of the core that is left", () => {
+  const served = (threads: number): Machine => ({ ...quiet(threads), idle: threads === 2 ? 0 : 0.75 });
+  const { used, run } = drive((threads, now) => (now < 5_000 ? busy(threads) : served(threads)));
+  run(10_000);
+  expect(used).toEqual([1, 2]);
+});
+
 test("stays at all threads on a busy machine where they are still faster", () => {
   const { used, run } = drive((threads) => ({ ...quiet(threads), share: 0.8, idle: 0.95 }));
   run(30_000);

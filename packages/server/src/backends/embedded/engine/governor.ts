@@ -3,8 +3,11 @@ import { performance } from "node:perf_hooks";
 
 /** Part of the wanted processor time that all threads get on a quiet machine; with less, fewer may be faster. */
 const quietShare = 0.92;
-/** Part of each further core that must be idle before a thread is put onto it. */
-const idleShare = 0.9;
+/**
+ * Part of each further core that must be idle before a thread is tried on it. The service and its clients take a part
+ * of it too, so it is low; the trial decides.
+ */
+const idleShare = 0.5;
 /** Milliseconds of passes in which readings fade. */
 const memoryMs = 300;
 const trialMs = 150;
