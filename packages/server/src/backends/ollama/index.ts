@@ -10,7 +10,6 @@ import type {
 } from "@plenum/core";
 import { CoreError } from "@plenum/core";
 import { RuntimeProblems } from "../shared/runtime-problems.ts";
-import { streamAnswer } from "../shared/stream-answer.ts";
 import { Upstream } from "../shared/upstream.ts";
 import type { UpstreamAnswer } from "../shared/upstream-call.ts";
 import { type Candidate, runCandidates } from "./candidates.ts";
@@ -123,7 +122,7 @@ class OllamaBackend implements Backend {
       onRefused: (answer) => answerError(answer, known),
       errorOf: (line) => lineError(line, known),
     });
-    await streamAnswer(this.#upstream, { method: "POST", ...call, signal }, reader);
+    await this.#upstream.stream({ method: "POST", ...call, signal }, reader);
     reader.end();
   }
 

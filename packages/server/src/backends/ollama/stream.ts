@@ -8,8 +8,7 @@ import {
 } from "@plenum/core";
 import { parseExact, writeExact } from "../shared/exact-json.ts";
 import { NdjsonReader } from "../shared/ndjson-reader.ts";
-import type { AnswerStreamReader } from "../shared/stream-answer.ts";
-import type { UpstreamAnswer } from "../shared/upstream-call.ts";
+import type { UpstreamAnswer, UpstreamReader } from "../shared/upstream-call.ts";
 import { type ForcedCall, readForcedCall } from "./forced-call.ts";
 import { listOf, member, numberOf, textOf } from "./json-fields.ts";
 
@@ -35,7 +34,7 @@ const lingerMs = 250;
 const mostForcedCharacters = 4 * 1024 * 1024;
 
 /** Lines of `/api/chat` and `/api/generate` to core events; each read is one batch. */
-export class AnswerReader implements AnswerStreamReader {
+export class AnswerReader implements UpstreamReader {
   readonly #options: AnswerReaderOptions;
   readonly #candidate: number;
   readonly #lines = new NdjsonReader((line) => this.#read(line));

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendModel, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
 import { shorten } from "../shared/shorten.ts";
-import { type AnswerStreamReader, streamAnswer } from "../shared/stream-answer.ts";
-import type { Upstream } from "../shared/upstream.ts";
+import type { Upstream, UpstreamReader } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import { answerTooLong, BodyCollector, webPageError } from "../shared/upstream-handler.ts";
 import { dialectOf } from "./dialects.ts";
@@ -99,13 +98,13 @@ async function attempt(
   if (isWhole(request, dialectOf(settings.kind))) {
     // Its head comes with the answer, so there is no other sign that it runs.
     answer.accept({ isWhole: true });
-    await streamAnswer(upstream, { ...asked, headTimeoutMs: settings.wholeTimeoutMs }, call);
-  } else await streamAnswer(upstream, asked, call);
+    await upstream.stream({ ...asked, headTimeoutMs: settings.wholeTimeoutMs }, call);
+  } else await upstream.stream(asked, call);
   call.end();
 }
 
 /** Feeds one answer's body to its reader, as event stream or as one JSON text: the body tells, whatever its type says. */
-class AnswerCall implements AnswerStreamReader {
+class AnswerCall implements UpstreamReader {
   readonly #answer: AnswerReader;
   readonly #model: string;
   /** Undefined: nothing but blanks has come. */

@@ -27,6 +27,11 @@ export interface UpstreamReader {
   onHead(status: number, headers: Readonly<Record<string, string>>): unknown;
   /** One read's bytes. What it throws ends the connection and is what `stream` rejects with. */
   onData(chunk: Uint8Array): void;
+  /**
+   * Milliseconds that the server may still take to end its body, asked after each `onData`. Undefined: the answer is not
+   * whole yet. One that is whole is not lost when only the end of its body is missing or broken.
+   */
+  readonly lingerMs?: number | undefined;
   /** Makes an error of a body that `onHead` refused. */
   onRefused(answer: UpstreamAnswer): Error;
 }

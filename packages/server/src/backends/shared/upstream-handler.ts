@@ -49,6 +49,8 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #errorBody: BodyCollector | undefined;
   #errorTimer: NodeJS.Timeout | undefined;
+  #lingerTimer: NodeJS.Timeout | undefined;
+  #lingerMs = Number.POSITIVE_INFINITY;
   #hasHead = false;
   #isSettled = false;
   /** The server closed a connection on which it had answered before, without a word to this request. */
@@ -89,8 +91,10 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.#isSettled) return;
     this.#guard(() => {
-      if (this.#errorBody === undefined) this.#reader.onData(chunk);
-      else if (!this.#errorBody.add(chunk)) throw this.#refused(this.#errorBody);
+      if (this.#errorBody === undefined) {
+        this.#reader.onData(chunk);
+        if (this.#reader.lingerMs !== undefined) this.#linger(this.#reader.lingerMs);
+      } else if (!this.#errorBody.add(chunk)) throw this.#refused(this.#errorBody);
     });
   }
 
@@ -101,7 +105,8 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.wasStale = !this.#hasHead && error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
-    if (this.#errorBody === undefined) this.#end(upstreamFailure(error, this.#hasHead));
+    if (this.#reader.lingerMs !== undefined) this.#end();
+    else if (this.#errorBody === undefined) this.#end(upstreamFailure(error, this.#hasHead));
     else this.#end(this.#refused(this.#errorBody));
   }
 
@@ -117,10 +122,22 @@ export class AnswerHandler implements Dispatcher.DispatchHandler {
     }
   }
 
+  /** Waits for the end of a whole answer's body no longer than this. */
+  #linger(ms: number): void {
+    if (ms >= this.#lingerMs) return;
+    this.#lingerMs = ms;
+    clearTimeout(this.#lingerTimer);
+    this.#lingerTimer = setTimeout(() => {
+      this.#end();
+      this.#close();
+    }, ms);
+  }
+
   #end(...failure: [] | [unknown]): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#errorTimer);
+    clearTimeout(this.#lingerTimer);
     this.#settle(...failure);
   }
 
