@@ -83,6 +83,7 @@ export class Session implements ClientSession, OperationHost {
   #nextOperation = 1n;
   #highestOperation = 0n;
   #paused = false;
+  #cancelPause: (() => void) | undefined;
   #window = Number.POSITIVE_INFINITY;
 
   constructor(host: SessionHost, terms: SessionTerms) {
@@ -254,6 +255,7 @@ export class Session implements ClientSession, OperationHost {
   finish(error: NnrpError | undefined): void {
     if (this.isClosed) return;
     this.isClosed = true;
+    this.#cancelPause?.();
     const cause = error ?? new NnrpError("session-closed", "The session was closed");
     for (const operation of [...this.#byFrame.values(), ...this.#queue.splice(0)]) {
       operation.end({ type: "failed", error: cause });
@@ -417,8 +419,10 @@ export class Session implements ClientSession, OperationHost {
 
   #pause(paused: boolean, retryAfterMs: number): void {
     this.#paused = paused;
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     if (!paused) this.#sendQueued();
-    else if (retryAfterMs > 0) this.#host.clock.after(retryAfterMs, () => this.#pause(false, 0));
+    else if (retryAfterMs > 0) this.#cancelPause = this.#host.clock.after(retryAfterMs, () => this.#pause(false, 0));
   }
 }
 

@@ -287,12 +287,13 @@ export class Connection implements ServerConnection, SessionHost, CarrierReceive
       if (decision.accept) this.#admit(packet, decision.data, resumed);
       else this.#refuseSession(packet, decision.code, decision.reason, decision.retryLater);
     };
+    const refuse = (error: unknown) => {
+      this.failed(error);
+      settle({ accept: false, code: SessionErrorCode.authFailed, reason: "internal error" });
+    };
     if (this.handler.open === undefined) settle({ accept: true });
     else {
-      decide().then(settle, (error: unknown) => {
-        this.failed(error);
-        settle({ accept: false, code: SessionErrorCode.authFailed, reason: "internal error" });
-      });
+      decide().then(settle, refuse);
     }
   }
 
@@ -367,7 +368,16 @@ export class Connection implements ServerConnection, SessionHost, CarrierReceive
       },
       ...(token === undefined ? {} : { body: token }),
     });
-    this.handler.opened?.(session);
+    this.#tell(() => this.handler.opened?.(session));
+  }
+
+  /** Calls the application; what it throws goes no further. */
+  #tell(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.failed(error);
+    }
   }
 
   #granted(wanted: number): number {
@@ -404,7 +414,7 @@ export class Connection implements ServerConnection, SessionHost, CarrierReceive
   sessionEnded(session: Session): void {
     this.#sessions.delete(session.id);
     this.#closedIds.add(session.id);
-    this.handler.closed?.(session, false);
+    this.#tell(() => this.handler.closed?.(session, false));
   }
 
   operationStarted(): void {
@@ -521,7 +531,7 @@ export class Connection implements ServerConnection, SessionHost, CarrierReceive
       session.lose();
       const resumable = session.resumeToken !== undefined && !this.#host.closing;
       if (resumable) this.#host.resumable.keep(session);
-      this.handler.closed?.(session, resumable);
+      this.#tell(() => this.handler.closed?.(session, resumable));
     }
     this.#sessions.clear();
     if (this.#greeted) this.log("connection-closed", detail);

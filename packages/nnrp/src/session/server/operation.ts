@@ -48,6 +48,8 @@ export interface OperationHost {
   overflows(): boolean;
   /** The operation ended. */
   ended(operation: Operation): void;
+  /** A function of the application threw. */
+  failed(error: unknown): void;
 }
 
 /** The reason that is sent when the application does not give its own. */
@@ -98,6 +100,7 @@ export class Operation implements ServerOperation, OperationAddress, Target {
   /** Somebody was told that it is not writable. */
   #waits = false;
   #cancelTimer: (() => void) | undefined;
+  #cancelPause: (() => void) | undefined;
 
   constructor(host: OperationHost, packet: Packet<"FRAME_SUBMIT">) {
     const { metadata } = packet;
@@ -246,16 +249,20 @@ export class Operation implements ServerOperation, OperationAddress, Target {
     if (cause.kind === "connection-lost") this.#end();
     try {
       this.listener?.stop?.(cause);
-    } finally {
-      this.drop(dropReasonOf(cause));
+    } catch (error) {
+      this.#host.failed(error);
     }
+    this.drop(dropReasonOf(cause));
   }
 
   /** The connection takes bytes again, or the session goes on. */
   resume(): void {
-    if (this.#waits && this.writable) {
-      this.#waits = false;
+    if (!this.#waits || !this.writable) return;
+    this.#waits = false;
+    try {
       this.listener?.drain?.();
+    } catch (error) {
+      this.#host.failed(error);
     }
   }
 
@@ -308,13 +315,15 @@ export class Operation implements ServerOperation, OperationAddress, Target {
 
   takeBackpressure(pressure: Backpressure): void {
     this.#paused = pressure.level === BackpressureLevel.paused;
-    this.listener?.backpressure?.(pressure);
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     if (this.#paused && pressure.retryAfterMs) {
-      this.#host.clock.after(pressure.retryAfterMs, () => {
+      this.#cancelPause = this.#host.clock.after(pressure.retryAfterMs, () => {
         this.#paused = false;
         this.resume();
       });
     }
+    this.listener?.backpressure?.(pressure);
   }
 
   #mayWrite(): boolean {
@@ -325,6 +334,7 @@ export class Operation implements ServerOperation, OperationAddress, Target {
     if (this.finished) return;
     this.finished = true;
     this.#cancelTimer?.();
+    this.#cancelPause?.();
     this.#host.ended(this);
   }
 }

@@ -338,6 +338,30 @@ describe("an operation", () => {
     expect([operations[0]?.payloads, operations[0]?.bodyError?.name]).toEqual([undefined, "NnrpWireError"]);
   });
 
+  test("an application that throws in what it hears ends nothing but its operation", async () => {
+    const failures: unknown[] = [];
+    const bug = () => {
+      throw new Error("a bug");
+    };
+    const { connect, settled } = start(
+      {},
+      {
+        operation: () => ({ stop: bug, priority: bug }),
+        opened: bug,
+        closed: bug,
+        failed: (error) => failures.push(error),
+      },
+    );
+    const peer = connect();
+    const sessionId = await peer.open();
+    const priority = { type: "PRIORITY_UPDATE", sessionId, frameId: 1, metadata: { operationId: 101n } } as const;
+    peer.send(submit(sessionId, 1), priority, control("CANCEL", sessionId, 1), submit(sessionId, 2));
+    await peer.expect("RESULT_DROP_REASON");
+    peer.close();
+    await settled();
+    expect(failures).toHaveLength(5);
+  });
+
   test("an application that throws drops its operation only", async () => {
     const failures: unknown[] = [];
     const { connect } = start(

@@ -86,6 +86,7 @@ export class Session implements ServerSession, OperationHost {
   resumeToken: Uint8Array | undefined;
   paused = false;
   #ended = false;
+  #cancelPause: (() => void) | undefined;
   #closing: { readonly at: number; readonly lastOperationId: bigint } | undefined;
   readonly #byFrame = new Map<number, Operation>();
   readonly #recent = new RecentIds<bigint>(recentOperations);
@@ -119,8 +120,8 @@ export class Session implements ServerSession, OperationHost {
     return this.#host.clock;
   }
 
-  get liveOperations(): number {
-    return this.#byFrame.size;
+  failed(error: unknown): void {
+    this.#host.failed(error);
   }
 
   takesMore(): boolean {
@@ -458,8 +459,10 @@ export class Session implements ServerSession, OperationHost {
 
   #pause(paused: boolean, retryAfterMs: number): void {
     this.paused = paused;
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
     if (!paused) this.resume();
-    else if (retryAfterMs > 0) this.clock.after(retryAfterMs, () => this.#pause(false, 0));
+    else if (retryAfterMs > 0) this.#cancelPause = this.clock.after(retryAfterMs, () => this.#pause(false, 0));
   }
 
   /** The connection takes bytes again, or the peer ended its pause. */
@@ -487,6 +490,7 @@ export class Session implements ServerSession, OperationHost {
       metadata: { closeStatus: SessionCloseStatus.closed, lastOperationId },
     });
     this.#ended = true;
+    this.#cancelPause?.();
     this.#host.sessionEnded(this);
   }
 
@@ -497,6 +501,7 @@ export class Session implements ServerSession, OperationHost {
   /** The connection is gone. */
   lose(): void {
     this.#ended = true;
+    this.#cancelPause?.();
     this.stopAll({ kind: "connection-lost" });
   }
 
