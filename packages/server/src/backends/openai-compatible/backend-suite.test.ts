@@ -1,7 +1,7 @@
 import { testBackend } from "@plenum/core/testing";
 import { afterAll } from "vitest";
+import { isLoose, listOf } from "../shared/openai/loose.ts";
 import { jsonAnswer, type ReplayAnswer, type ReplayRequest } from "../shared/testing/replay-upstream.ts";
-import { isLoose, listOf } from "./loose.ts";
 import { chunk, recorded, routes, type Setup, setUp, sseAnswer } from "./testing/fixtures.ts";
 
 let setup: Setup | undefined;

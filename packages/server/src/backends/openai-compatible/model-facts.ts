@@ -1,7 +1,7 @@
 import type { BackendModel, Capabilities, ModelDetails } from "@plenum/core";
+import { parametersOf } from "../shared/openai/parameters.ts";
 import type { Dialect } from "./dialects.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
-import { parametersOf } from "./parameters.ts";
 
 /** What a server tells of one model. Absent: not told. */
 export interface ModelFacts {

@@ -1,8 +1,8 @@
 import { CoreError } from "@plenum/core";
+import { countOf, isLoose, type Loose, listOf, textOr } from "../shared/openai/loose.ts";
 import { maxProbeBytes, type Upstream } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import type { Dialect, Probe } from "./dialects.ts";
-import { countOf, isLoose, type Loose, listOf, textOr } from "./loose.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { isWanted, type OpenaiCompatibleSettings } from "./options.ts";
 

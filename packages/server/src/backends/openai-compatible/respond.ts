@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendModel, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
+import { OutputWatch } from "../shared/output-watch.ts";
 import { shorten } from "../shared/shorten.ts";
 import type { Upstream, UpstreamReader } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
@@ -52,25 +53,6 @@ export async function respondAt(options: RespondOptions): Promise<void> {
       } else throw error;
     }
   }
-}
-
-/** Knows whether output went out, after which nothing can be tried again, and passes `accepted` on once. */
-class OutputWatch {
-  hasBegun = false;
-  #isAccepted = false;
-  readonly #sink: BackendSink;
-
-  constructor(sink: BackendSink) {
-    this.#sink = sink;
-  }
-
-  readonly sink: BackendSink = (events) => {
-    const [first] = events;
-    if (first?.type !== "accepted") this.hasBegun = true;
-    else if (this.#isAccepted) return;
-    else this.#isAccepted = true;
-    this.#sink(events);
-  };
 }
 
 /** Prompt and bound together are over the context: without the bound the answer ends where the context does. */

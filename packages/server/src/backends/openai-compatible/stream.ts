@@ -1,10 +1,10 @@
 import { type BackendEvent, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
 import { parseExact, writeExact, writeJson } from "../shared/exact-json.ts";
+import { Candidate } from "../shared/openai/candidate.ts";
+import { usageEvent } from "../shared/openai/chunk-fields.ts";
+import { countOf, isLoose, type Loose, listOf } from "../shared/openai/loose.ts";
 import { SseReader } from "../shared/sse-reader.ts";
 import { isErrorBody, streamedError } from "../shared/upstream-errors.ts";
-import { Candidate } from "./candidate.ts";
-import { usageEvent } from "./chunk-fields.ts";
-import { countOf, isLoose, type Loose, listOf } from "./loose.ts";
 import { TextChunk } from "./text-chunk.ts";
 
 /** Keep-alives that servers send as data are shorter than this; what is longer and no JSON is garbage. */

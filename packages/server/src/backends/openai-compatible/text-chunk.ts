@@ -1,4 +1,4 @@
-import { isLoose, listOf } from "./loose.ts";
+import { isLoose, listOf } from "../shared/openai/loose.ts";
 
 /** Misses in a row after which a stream's chunks are taken to differ in more than their text. */
 const mostMisses = 8;

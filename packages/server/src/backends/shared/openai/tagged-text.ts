@@ -1,7 +1,7 @@
 import type { BackendEvent, TokenLogprob } from "@plenum/core";
-import { HeldText } from "../shared/held-text.ts";
-import { ThinkReader } from "../shared/think-reader.ts";
-import { knownThinkTags } from "../shared/think-tags.ts";
+import { HeldText } from "../held-text.ts";
+import { ThinkReader } from "../think-reader.ts";
+import { knownThinkTags } from "../think-tags.ts";
 
 /** Text of one candidate, with thoughts in tags at its beginning taken out, also when the tags are cut over deltas. */
 export class TaggedText {

@@ -1,5 +1,5 @@
 import { type Capabilities, type ParameterEffect, wireName } from "@plenum/core";
-import type { Dialect } from "./dialects.ts";
+import type { BodyDialect } from "./body-dialect.ts";
 
 const samplingNames = [
   "temperature",
@@ -18,7 +18,7 @@ const samplingNames = [
 
 /** What becomes of each request field on a model of this dialect. */
 export function parametersOf(
-  dialect: Dialect,
+  dialect: BodyDialect,
   capabilities: Capabilities,
   { hasEffort = true, toolsEmulated }: { readonly hasEffort?: boolean; readonly toolsEmulated: boolean },
 ): Readonly<Record<string, ParameterEffect>> {
