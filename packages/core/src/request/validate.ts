@@ -148,7 +148,9 @@ function validateTools({ tools, toolChoice }: ResponseRequest): void {
 
 function inRange(path: string, value: number | undefined, { min, max, isWhole }: Range): void {
   if (value === undefined) return;
+  const isInside = value >= min && value <= max;
+  if (isInside && !(isWhole && !Number.isInteger(value))) return;
   const name = wireName(path).split(".").at(-1);
-  if (!(value >= min && value <= max)) refuse(path, `${name} must be from ${min} to ${max}, not ${value}.`);
-  if (isWhole && !Number.isInteger(value)) refuse(path, `${name} must be a whole number, not ${value}.`);
+  if (!isInside) refuse(path, `${name} must be from ${min} to ${max}, not ${value}.`);
+  refuse(path, `${name} must be a whole number, not ${value}.`);
 }

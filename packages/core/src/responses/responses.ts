@@ -229,11 +229,8 @@ export class Responses {
     requireCapabilities(resolved.model, settled.request, () => usableModels(catalog, principal));
     if (request.supersedes !== undefined) await this.#requireOwn(request.supersedes, principal);
     const { previousResponseId: previous } = request;
-    return {
-      resolved,
-      ...settled,
-      ...(previous === undefined ? {} : { previousResponseId: `resp_${uniquePart(previous)}` }),
-    };
+    if (previous === undefined) return { resolved, ...settled };
+    return { resolved, ...settled, previousResponseId: `resp_${uniquePart(previous)}` };
   }
 
   /** What is gone by now has nothing left to cancel. */
@@ -298,7 +295,8 @@ export class Responses {
     const createdAt = clock.now();
     const deadlineMs =
       request.deadlineMs ?? (limits.defaultDeadlineMs > 0 ? createdAt + limits.defaultDeadlineMs : undefined);
-    return {
+    // Not by spreading: one is made for every request, and a literal has one shape.
+    const response: { -readonly [Member in keyof Response]: Response[Member] } = {
       id,
       status: "queued",
       model: resolved.model.id,
@@ -308,11 +306,12 @@ export class Responses {
       timings: {},
       attempt: 1,
       priority: Math.min(request.priority, principal.topPriority ?? request.priority),
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
       createdAt,
       metadata: request.metadata,
-      ...(previousResponseId === undefined ? {} : { previousResponseId }),
     };
+    if (deadlineMs !== undefined) response.deadlineMs = deadlineMs;
+    if (previousResponseId !== undefined) response.previousResponseId = previousResponseId;
+    return response;
   }
 
   #makeRun(x: string, record: ResponseRecord, delivery: Delivery, lease: Lease): Run {
@@ -335,6 +334,8 @@ export class Responses {
         put(ended);
         // Last: what is larger than the budget by itself is forgotten at once.
         this.#retention.keep(ended.id, request.store, estimateOutputBytes(ended.output));
+        // Nobody has watched it, and its events say nothing that the response does not.
+        if (delivery === "whole" && !request.store && log.extent(ended.id)?.readers === 0) log.drop(ended.id);
         this.#detach(lease.release());
       },
     });

@@ -23,6 +23,9 @@ export function toChatRequest(body: ChatBody, headers: HeaderFields): ConvertedC
   const withoutEffect = [...readFields(body, chatTable), ...nestedWithoutEffect(body)];
   const { items, places } = toItems(body.messages);
   const tools = (body.tools ?? []).map((tool) => toFunctionTool(tool.function));
+  const format = toFormat(body.response_format);
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens;
+  const keepAliveMs = toKeepAliveMs(body.keep_alive);
   return {
     request: {
       ...requestDefaults,
@@ -31,18 +34,13 @@ export function toChatRequest(body: ChatBody, headers: HeaderFields): ConvertedC
       input: { kind: "items", items },
       tools,
       toolChoice: choiceAmong(tools, toToolChoice(body.tool_choice)),
-      output: {
-        format: toFormat(body.response_format),
-        ...compact({ maxTokens: body.max_completion_tokens ?? body.max_tokens }),
-      },
+      output: maxTokens == null ? { format } : { format, maxTokens },
       sampling: toSampling(body, toLogprobs(body)),
       reasoning: toReasoning(body.reasoning_effort),
-      ...compact({
-        parallelToolCalls: body.parallel_tool_calls,
-        candidates: body.n,
-        metadata: body.metadata,
-        keepAliveMs: toKeepAliveMs(body.keep_alive),
-      }),
+      parallelToolCalls: body.parallel_tool_calls ?? requestDefaults.parallelToolCalls,
+      candidates: body.n ?? requestDefaults.candidates,
+      metadata: body.metadata ?? requestDefaults.metadata,
+      ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
     },
     isStream: body.stream ?? false,
     includeUsage: body.stream_options?.include_usage ?? false,
