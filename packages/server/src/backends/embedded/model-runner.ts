@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { CoreError, type ModelState, toCoreError } from "@plenum/core";
+import { backoffMs } from "../shared/backoff.ts";
 import { abortable } from "./abortable.ts";
-import { backoffMs } from "./backoff.ts";
 import { type ChatFormat, createChatFormat } from "./chat-format/index.ts";
 import { EngineProcess } from "./engine-process.ts";
 import type { EngineConfig, EngineReady } from "./messages.ts";

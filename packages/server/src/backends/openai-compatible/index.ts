@@ -8,11 +8,13 @@ import {
   CoreError,
   type EmbeddingRequest,
 } from "@plenum/core";
+import { atMost, type ModelWatch } from "../shared/model-watch.ts";
+import type { ModelFacts } from "../shared/openai/listed-model.ts";
 import { RuntimeProblems } from "../shared/runtime-problems.ts";
 import { Upstream } from "../shared/upstream.ts";
 import { dialectOf } from "./dialects.ts";
 import { embedAt } from "./embeddings.ts";
-import { ModelList } from "./model-list.ts";
+import { createModelList } from "./model-list.ts";
 import { type OpenaiCompatibleOptions, type OpenaiCompatibleSettings, settingsOf } from "./options.ts";
 import { respondAt } from "./respond.ts";
 
@@ -36,7 +38,7 @@ class OpenaiCompatible implements Backend {
   readonly ready: Promise<void>;
   readonly #settings: OpenaiCompatibleSettings;
   readonly #upstream: Upstream;
-  readonly #models: ModelList;
+  readonly #models: ModelWatch<ModelFacts>;
   readonly #problems: RuntimeProblems;
 
   constructor(settings: OpenaiCompatibleSettings) {
@@ -46,7 +48,7 @@ class OpenaiCompatible implements Backend {
     const { baseUrl, headers, headTimeoutMs, silenceTimeoutMs } = settings;
     this.#upstream = new Upstream({ baseUrl, headers, headTimeoutMs, silenceTimeoutMs });
     this.#problems = new RuntimeProblems(settings.id, headers);
-    this.#models = new ModelList(settings, this.#upstream, this.#problems);
+    this.#models = createModelList(settings, this.#upstream, this.#problems);
     this.ready = atMost(this.#models.look(), readyMs);
   }
 
@@ -107,14 +109,4 @@ class OpenaiCompatible implements Backend {
       throw this.#problems.named(error);
     }
   }
-}
-
-async function atMost(work: Promise<void>, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-    timer.unref();
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,28 +1,9 @@
-import type { BackendModel, Capabilities, ModelDetails } from "@plenum/core";
+import type { BackendModel, Capabilities } from "@plenum/core";
+import type { WatchedState } from "../shared/model-watch.ts";
+import type { ModelFacts } from "../shared/openai/listed-model.ts";
 import { parametersOf } from "../shared/openai/parameters.ts";
 import type { Dialect } from "./dialects.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
-
-/** What a server tells of one model. Absent: not told. */
-export interface ModelFacts {
-  readonly name: string;
-  readonly aliases: readonly string[];
-  readonly contextTokens?: number;
-  readonly embeddingDimensions?: number;
-  readonly parallel?: number;
-  readonly capabilities: Partial<Capabilities>;
-  /** Tools are written into the prompt by the server, since the model's template has none. */
-  readonly toolsEmulated: boolean;
-  /** False: the model does not think, so that an effort has no effect. Absent: not known. */
-  readonly hasEffort?: boolean;
-  readonly isLoaded: boolean;
-  readonly details: ModelDetails;
-}
-
-export interface ModelState {
-  readonly state: BackendModel["state"];
-  readonly stateDetail?: string;
-}
 
 /** Names that embedding models have; a list of models says no more than names. */
 const embeddingName = /embed|minilm|(^|[/_.-])(bge|e5|gte|gtr|jina|arctic-embed|mxbai)([/_.:-]|$)/i;
@@ -30,7 +11,7 @@ const embeddingName = /embed|minilm|(^|[/_.-])(bge|e5|gte|gtr|jina|arctic-embed|
 /** The catalog's entry of a model. @param createdAtMs when it was first seen */
 export function toBackendModel(
   facts: ModelFacts,
-  { state, stateDetail }: ModelState,
+  { state, stateDetail }: WatchedState,
   settings: OpenaiCompatibleSettings,
   dialect: Dialect,
   createdAtMs: number,

@@ -1,11 +1,6 @@
-import { type Capabilities, matchesPattern } from "@plenum/core";
+import type { Capabilities } from "@plenum/core";
+import type { RuntimeLogger } from "../shared/model-watch.ts";
 import { defaultHeadTimeoutMs, defaultSilenceTimeoutMs } from "../shared/upstream.ts";
-
-/** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts, answers or keys. */
-interface OpenaiCompatibleLogger {
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-}
 
 export interface OpenaiCompatibleOptions {
   /** Unique in the service. */
@@ -33,7 +28,7 @@ export interface OpenaiCompatibleOptions {
   /** Milliseconds to wait while the server still loads its model. @default 120000 */
   readonly loadTimeoutMs?: number;
   /** @default writes nothing */
-  readonly logger?: OpenaiCompatibleLogger;
+  readonly logger?: RuntimeLogger;
 }
 
 /** Options with their defaults. */
@@ -52,10 +47,10 @@ export interface OpenaiCompatibleSettings {
   readonly silenceTimeoutMs: number;
   readonly probeIntervalMs: number;
   readonly loadTimeoutMs: number;
-  readonly logger: OpenaiCompatibleLogger;
+  readonly logger: RuntimeLogger;
 }
 
-const silent: OpenaiCompatibleLogger = { info: () => undefined, warn: () => undefined };
+const silent: RuntimeLogger = { info: () => undefined, warn: () => undefined };
 
 /** @throws RangeError for a `parallel` out of range */
 export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSettings {
@@ -78,9 +73,4 @@ export function settingsOf(options: OpenaiCompatibleOptions): OpenaiCompatibleSe
     loadTimeoutMs: options.loadTimeoutMs ?? 120_000,
     logger: options.logger ?? silent,
   };
-}
-
-/** Whether a name is among the wanted ones. */
-export function isWanted(name: string, patterns: readonly string[]): boolean {
-  return patterns.length === 0 || patterns.some((pattern) => matchesPattern(pattern, name));
 }

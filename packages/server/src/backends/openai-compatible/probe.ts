@@ -1,10 +1,10 @@
 import { CoreError } from "@plenum/core";
+import { listedModels, type ModelFacts, namedModels } from "../shared/openai/listed-model.ts";
 import { countOf, isLoose, type Loose, listOf, textOr } from "../shared/openai/loose.ts";
 import { maxProbeBytes, type Upstream } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import type { Dialect, Probe } from "./dialects.ts";
-import type { ModelFacts } from "./model-facts.ts";
-import { isWanted, type OpenaiCompatibleSettings } from "./options.ts";
+import type { OpenaiCompatibleSettings } from "./options.ts";
 
 export interface ProbeOptions {
   readonly upstream: Upstream;
@@ -23,58 +23,23 @@ export type Learn = (facts: ModelFacts) => ModelFacts;
  * @throws CoreError backend-unavailable, backend-error, model-loading and what else the list of models is answered with
  */
 export async function lookAt(options: ProbeOptions): Promise<readonly ModelFacts[]> {
-  const { settings, dialect } = options;
+  const { dialect } = options;
   const listed = await listModels(options);
-  const wanted = listed.filter(({ name }) => isWanted(name, settings.models));
   const more = await Promise.all(dialect.probes.map((probe) => probes[probe](options)));
-  return wanted.map((facts) => more.reduce((known, learn) => learn(known), facts));
-}
-
-/** Models that the options name without a pattern: served even where there is no list, or while nothing is known. */
-export function namedModels(settings: OpenaiCompatibleSettings): readonly ModelFacts[] {
-  return settings.models
-    .filter((name) => !name.includes("*"))
-    .map((name) => ({ name, aliases: [], capabilities: {}, toolsEmulated: false, isLoaded: false, details: {} }));
+  return listed.map((facts) => more.reduce((known, learn) => learn(known), facts));
 }
 
 async function listModels({ upstream, settings, dialect, signal }: ProbeOptions): Promise<readonly ModelFacts[]> {
   const answer = await upstream.json({ method: "GET", path: "/v1/models", signal }, maxProbeBytes);
-  const named = namedModels(settings);
+  const named = namedModels(settings.models);
   if ((answer.status === 404 || answer.status === 405) && named.length > 0) return named;
   if (answer.status !== 200) throw upstreamError(answer);
   const { body } = answer;
-  const list = isLoose(body) ? body["data"] : body;
-  if (!Array.isArray(list)) {
+  const listed = listedModels(body, settings.models, dialect.probes.includes("embeddings"));
+  if (listed === undefined) {
     throw new CoreError("backend-error", "The server at baseUrl has no list of models; correct its baseUrl.");
   }
-  const listed = list.filter(isLoose).filter(({ id }) => typeof id === "string" && id !== "");
-  const names = new Set<string>();
-  return listed.map((entry) => listedModel(entry, dialect)).filter(({ name }) => !names.has(name) && names.add(name));
-}
-
-/** An entry of the list, with what llama-server (`meta`, `aliases`) and vLLM (`max_model_len`) add to it. */
-function listedModel(entry: Loose, dialect: Dialect): ModelFacts {
-  const { id, aliases, max_model_len } = entry;
-  const meta = isLoose(entry["meta"]) ? entry["meta"] : {};
-  const { n_ctx, n_ctx_train, n_params, size, n_embd, ftype } = meta;
-  const name = textOr(id);
-  const contextTokens = countOf(max_model_len) ?? countOf(n_ctx);
-  const dimensions = countOf(n_embd);
-  return {
-    name,
-    aliases: listOf(aliases).filter((alias): alias is string => typeof alias === "string" && alias !== name),
-    ...(contextTokens === undefined ? {} : { contextTokens }),
-    ...(dimensions === undefined ? {} : { embeddingDimensions: dimensions }),
-    capabilities: {},
-    toolsEmulated: false,
-    isLoaded: dialect.probes.includes("embeddings"),
-    details: {
-      ...(countOf(n_params) === undefined ? {} : { parameters: Number(n_params), format: "gguf" }),
-      ...(countOf(size) === undefined ? {} : { sizeBytes: Number(size) }),
-      ...(textOr(ftype) === "" ? {} : { quantization: textOr(ftype) }),
-      ...(countOf(n_ctx_train) === undefined ? {} : { trainedContextTokens: Number(n_ctx_train) }),
-    },
-  };
+  return listed;
 }
 
 const unchanged: Learn = (facts) => facts;

@@ -1,8 +1,9 @@
 import type { BackendModel, InputItem } from "@plenum/core";
 import { expect, it } from "vitest";
+import { isWanted } from "../shared/openai/listed-model.ts";
 import { dialectOf, dialects } from "./dialects.ts";
 import { toBackendModel } from "./model-facts.ts";
-import { isWanted, settingsOf } from "./options.ts";
+import { settingsOf } from "./options.ts";
 import { upstreamBody, withoutMaxTokens } from "./request.ts";
 import { requestOf, userSays } from "./testing/fixtures.ts";
 
