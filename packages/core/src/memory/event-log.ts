@@ -3,6 +3,7 @@ import { isTerminalEvent, type ResponseEvent } from "../events/response-events.t
 import type { EventLog, EventLogLimits, LogEntry, LogExtent, LogReader } from "../ports/event-log.ts";
 import { CoreError } from "../problems/core-error.ts";
 import { estimateBytes } from "./estimate-bytes.ts";
+import { PackedLog } from "./packed-log.ts";
 
 /** Event logs in memory, bounded for each response and in total. */
 export class MemoryEventLog implements EventLog {
@@ -34,6 +35,7 @@ export class MemoryEventLog implements EventLog {
     if (log.ended) this.#finished.add(id);
     if (this.#bytes > this.#limits.bytesTotal) this.#dropFinished(id);
     log.notify();
+    log.packWhenUnread();
     return log.last;
   }
 
@@ -98,15 +100,18 @@ class ResponseLog {
   ended = false;
   isDropped = false;
   readonly readers = new Set<MemoryLogReader>();
-  readonly #entries: LogEntry[] = [];
-  readonly #sizes: number[] = [];
+  #entries: LogEntry[] = [];
+  #sizes: number[] = [];
+  /** Of a log that has ended and that nobody reads, instead of its entries. */
+  #packed: PackedLog | undefined;
+  #count = 0;
 
   constructor(epoch: number) {
     this.epoch = epoch;
   }
 
   get first(): number {
-    return this.last - this.#entries.length + 1;
+    return this.last - this.#count + 1;
   }
 
   push(event: ResponseEvent): void {
@@ -114,6 +119,7 @@ class ResponseLog {
     const size = estimateBytes(event);
     this.#entries.push({ sequence: this.last, event });
     this.#sizes.push(size);
+    this.#count += 1;
     this.bytes += size;
     if (isTerminalEvent(event)) this.ended = true;
   }
@@ -129,17 +135,29 @@ class ResponseLog {
     }
     this.#entries.splice(0, count);
     this.#sizes.splice(0, count);
+    this.#count -= count;
     this.bytes -= freed;
   }
 
   /** Drops everything; readers that are not at the end get `events-expired`. */
   clear(): void {
-    this.#entries.length = 0;
-    this.#sizes.length = 0;
+    this.#entries = [];
+    this.#sizes = [];
+    this.#packed = undefined;
+    this.#count = 0;
     this.notify();
   }
 
+  /** An ended log grows no more; it is unpacked again for whoever comes. */
+  packWhenUnread(): void {
+    if (!this.ended || this.readers.size > 0 || this.#entries.length === 0) return;
+    this.#packed ??= new PackedLog(this.#entries);
+    this.#entries = [];
+    this.#sizes = [];
+  }
+
   slice(after: number, limit: number): LogEntry[] {
+    if (this.#entries.length === 0 && this.#packed !== undefined) this.#entries = this.#packed.entries();
     const start = after - this.first + 1;
     return this.#entries.slice(start, start + limit);
   }
@@ -190,6 +208,7 @@ class MemoryLogReader implements LogReader {
   close(): void {
     this.#listener = undefined;
     this.#log.readers.delete(this);
+    this.#log.packWhenUnread();
   }
 
   announce(progress: RunProgress): void {

@@ -194,6 +194,7 @@ export class Assembler {
     finish?: { readonly finishReason: FinishReason; readonly rawFinishReason?: string },
   ): void {
     const item = this.#fold.item(index);
+    if (item.type !== "function_call") flatten(item.text);
     const { id: itemId } = item;
     const atMs = this.#atMs;
     switch (item.type) {
@@ -247,4 +248,9 @@ export class Assembler {
     this.#fold.apply(event);
     this.#batch.push(event);
   }
+}
+
+/** A text that grew by pieces is a tree of them until somebody looks into it; kept, the tree would be kept. */
+function flatten(text: string): void {
+  text.charCodeAt(0);
 }
