@@ -42,18 +42,25 @@ async function leave({ phase, runtime, path, stream }: Kind): Promise<number> {
   const began = upstream.next("began");
   const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
   socket.on("error", () => undefined);
-  const read = stream && phase === "endless-stream" ? firstByte(socket) : undefined;
+  const read = firstBytes(socket);
   socket.write(`${head}\r\n\r\n${body}`);
-  await began;
-  await read;
+  await Promise.race([began, read.then(() => began)]);
+  if (stream && phase === "endless-stream") await read;
   const closed = upstream.next("closedAt");
   const leftAt = process.hrtime.bigint();
   socket.destroy();
   return Number(BigInt(await closed) - leftAt) / 1e6;
 }
 
-function firstByte(socket: Socket): Promise<void> {
-  return new Promise((resolve) => socket.once("data", () => resolve()));
+/** Rejects when they are no answer of status 200. */
+function firstBytes(socket: Socket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("data", (bytes: Buffer) => {
+      const text = bytes.toString();
+      if (text.startsWith("HTTP/1.1 200")) resolve();
+      else reject(new Error(text));
+    });
+  });
 }
 
 it(`${tries} clients that go away: each runtime's connection is closed at once, none is left`, async () => {

@@ -54,7 +54,10 @@ const server = await createServer({
   ],
 });
 await server.listen();
-await server.core.catalog.ready;
+// The lists are long: a busy machine may need longer for them than a start waits.
+for (const runtime of ["by-openai", "by-ollama"]) {
+  await waitFor(() => server.core.catalog.find(`${runtime}/endless-stream`), 100_000);
+}
 
 const readers = { id: "local", scopes: new Set(["admin"] as const) };
 

@@ -18,7 +18,7 @@ export interface FoundModel extends BackendModel {
   readonly shown: ShownModel | undefined;
 }
 
-/** Milliseconds that a server gets to answer a probe. */
+/** Milliseconds that a server gets for each answer to a probe: one with hundreds of models takes its time for all. */
 const probeTimeoutMs = 5_000;
 /** Milliseconds that `ready` waits for the first probe. */
 const readyTimeoutMs = 2_000;
@@ -112,7 +112,7 @@ export class ModelList {
     const late = new CoreError("backend-unavailable", "It does not answer in time.");
     const timer = setTimeout(() => stop.abort(late), probeTimeoutMs);
     try {
-      this.#result = await this.#prober.probe(stop.signal);
+      this.#result = await this.#prober.probe(stop.signal, () => timer.refresh());
       this.#setOutage(undefined);
     } catch (error) {
       if (closed.aborted) return;

@@ -1,6 +1,6 @@
 import type { Backend, BackendEvent, BackendModel, BackendRequest } from "@plenum/core";
 import { CoreError } from "@plenum/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createOllamaBackend, type OllamaBackendOptions } from "./index.ts";
 import { endless, FakeOllama, json, lines } from "./testing/fake-ollama.ts";
 import { fixture } from "./testing/fixtures.ts";
@@ -172,6 +172,29 @@ describe("models", () => {
     await until(backend, () => model(backend, "smollm2:135m").state === "loaded");
     expect(server.bodies("/api/tags").length).toBeGreaterThan(looks);
     expect(server.bodies("/api/show")).toHaveLength(shows);
+  });
+});
+
+describe("a server with many models", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it("may take five seconds for each of them", async () => {
+    const held: (() => void)[] = [];
+    server.answers.set("/api/show", (_seen, response) => {
+      held.push(() => json(response, 200, fixture("show").response.body));
+    });
+    const backend = createOllamaBackend({ id: "local", baseUrl: server.url });
+    backends.push(backend);
+    await expect.poll(() => held.length).toBe(4);
+    for (const asked of [5, 6]) {
+      vi.advanceTimersByTime(4_000);
+      held.shift()?.();
+      await expect.poll(() => server.bodies("/api/show").length).toBe(asked);
+    }
+    for (const answer of held) answer();
+    await expect.poll(() => backend.models()).toHaveLength(6);
+    expect(backend.models().every(({ state }) => state === "available")).toBe(true);
   });
 });
 

@@ -26,15 +26,19 @@ export class Prober {
     this.#isOffered = isOffered;
   }
 
-  /** @throws CoreError backend-unavailable, backend-error; the signal's reason */
-  async probe(signal: AbortSignal): Promise<ProbeResult> {
+  /**
+   * @param onAnswer told of each answer on the way
+   * @throws CoreError backend-unavailable, backend-error; the signal's reason
+   */
+  async probe(signal: AbortSignal, onAnswer: () => void): Promise<ProbeResult> {
     const [tags, ps, version] = await Promise.all([
       this.#get("/api/tags", signal),
       this.#get("/api/ps", signal),
       this.#get("/api/version", signal),
     ]);
     const listed = readTags(tags).filter(({ name }) => this.#isOffered(name));
-    await this.#describe(listed, signal);
+    onAnswer();
+    await this.#describe(listed, signal, onAnswer);
     const loaded = new Map(readPs(ps, Date.now()).map((model) => [model.name, model]));
     return {
       models: listed.map((model) => ({
@@ -54,7 +58,7 @@ export class Prober {
     return answer.body;
   }
 
-  async #describe(listed: readonly ListedModel[], signal: AbortSignal): Promise<void> {
+  async #describe(listed: readonly ListedModel[], signal: AbortSignal, onAnswer: () => void): Promise<void> {
     const known = this.#shown;
     this.#shown = new Map();
     const missing: ListedModel[] = [];
@@ -64,7 +68,10 @@ export class Prober {
       else this.#shown.set(keyOf(model), shown);
     }
     const work = async (): Promise<void> => {
-      for (let model = missing.shift(); model !== undefined; model = missing.shift()) await this.#show(model, signal);
+      for (let model = missing.shift(); model !== undefined; model = missing.shift()) {
+        await this.#show(model, signal);
+        onAnswer();
+      }
     };
     await Promise.all(Array.from({ length: showsAtOnce }, work));
   }
