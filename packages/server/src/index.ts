@@ -44,4 +44,5 @@ export {
   type OnProgress,
   starterModel,
 } from "./model-files/index.ts";
+export { ListenError } from "./nnrp-listeners.ts";
 export { createServer, type PlenumServer, type ServerOptions, version } from "./server.ts";

@@ -13,17 +13,21 @@ import {
   randomIds,
   systemClock,
 } from "@plenum/core";
+import { acceptUpgrade, type Listener } from "@plenum/nnrp/node";
+import { schemaVersion } from "@plenum/profile";
 import type { Logger } from "pino";
-import { type Config, exposureProblem } from "./config/index.ts";
+import { type Config, exposureProblem, isLoopbackHost, listenPlace, type NnrpConfig } from "./config/index.ts";
 import { createBackends } from "./create-backends.ts";
-import { createLmspDoor, type InterfaceEntry } from "./doors/lmsp/index.ts";
+import { type Asker, createLmspDoor, type InterfaceEntry } from "./doors/lmsp/index.ts";
+import { capabilitiesPath, createNnrpDoor, type NnrpDoor, webSocketPath } from "./doors/nnrp/index.ts";
 import { createOllamaDoor } from "./doors/ollama/index.ts";
 import { createOpenaiDoor } from "./doors/openai/index.ts";
-import type { Door, DoorRequest } from "./doors/shared/door.ts";
+import type { Door } from "./doors/shared/door.ts";
 import { HttpService } from "./http/http-service.ts";
 import { causeOf, createLogObserver } from "./log-observer.ts";
 import { createLogger } from "./logger.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { closeListeners, openListeners } from "./nnrp-listeners.ts";
 import { readServiceId } from "./service-identity.ts";
 
 /** Version of the product, as the service document tells it. */
@@ -40,7 +44,7 @@ export interface ServerOptions {
 export interface PlenumServer {
   /**
    * Listens and begins to load the first model; resolves once requests are taken.
-   * @throws Error with code EADDRINUSE, EACCES or EADDRNOTAVAIL.
+   * @throws Error with code EADDRINUSE, EACCES or EADDRNOTAVAIL; ListenError for an address of NNRP's.
    */
   listen(): Promise<void>;
   /** Base URL, once it listens. */
@@ -66,11 +70,13 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   if (exposure !== undefined) throw new Error(exposure);
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
-  const doors = await createDoors(config);
   const backends = [...(await createBackends(config, logger)), ...(options.backends ?? [])];
   const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
   metrics.watch(core);
   const readiness = watchReadiness(core);
+  const nnrp = createServiceNnrpDoor(config.nnrp, core, logger);
+  let listeners: readonly Listener[] = [];
+  const doors = await createDoors(config, nnrp.pages, (asker) => nnrpInterfaces(nnrp, listeners, asker));
   const http = new HttpService({
     core,
     doors,
@@ -82,26 +88,41 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     requestBytes: config.limits.requestBytes,
     headerTimeoutMs: config.limits.headerTimeoutMs,
     idleTimeoutMs: config.limits.idleTimeoutMs,
+    upgrades: [
+      {
+        path: webSocketPath,
+        accept: (request, socket, head) => acceptUpgrade(nnrp.server, request, socket, head),
+      },
+    ],
     operator: { isReady: () => readiness.isReady, metrics: () => metrics.text() },
-    onProblem: (error, request) => logProblem(logger, error, request),
+    onProblem: (error, { method, path, requestId }) => logProblem(logger, error, { method, path, requestId }),
     onAnswered: ({ method, path, requestId }, status) => logger.debug({ method, path, status, requestId }, "answered"),
   });
   const url = (): string => `http://${urlHost(config.host)}:${http.port}`;
   return {
     core,
     async listen() {
-      await http.listen();
+      listeners = await openListeners(nnrp.server, config.nnrp.listen);
+      try {
+        await http.listen();
+      } catch (error) {
+        await closeListeners(listeners);
+        throw error;
+      }
       void loadFirstModel(core, logger);
     },
     get url() {
       return url();
     },
     get interfaces() {
-      return interfacesAt(config.publicUrl ?? url(), doors);
+      const asker = { origin: config.publicUrl ?? url(), isLocal: true };
+      return [...interfacesAt(asker, doors), ...nnrpInterfaces(nnrp, listeners, asker)];
     },
     connections: () => http.connections(),
     async close({ drainMs = config.limits.drainMs } = {}) {
-      await core.close(drainMs);
+      await closeListeners(listeners);
+      // Both give what runs the same time; an operation that is left ends as the service that closes.
+      await Promise.all([core.close(drainMs), nnrp.server.close({ drainMs })]);
       await http.close();
       await Promise.all(backends.map((backend) => backend.close()));
     },
@@ -133,7 +154,28 @@ function createServiceCore(config: Config, backends: readonly Backend[], observe
   });
 }
 
-async function createDoors(config: Config): Promise<readonly Door[]> {
+function createServiceNnrpDoor(config: NnrpConfig, core: Core, logger: Logger): NnrpDoor {
+  return createNnrpDoor({
+    core,
+    limits: {
+      connections: config.connections,
+      sessionsPerConnection: config.sessionsPerConnection,
+      operationsPerSession: config.operationsPerSession,
+      frameBytes: config.frameBytes,
+      handshakeMs: config.handshakeTimeoutMs,
+      idleMs: config.idleTimeoutMs === 0 ? Number.POSITIVE_INFINITY : config.idleTimeoutMs,
+    },
+    onProblem: (error, request) => logProblem(logger, error, { door: "nnrp", ...request }),
+    onEvent: ({ event, ...facts }) => logger.debug({ door: "nnrp", ...facts }, event),
+    onFault: (error) => logger.error({ door: "nnrp", cause: String(error) }, "fault"),
+  });
+}
+
+async function createDoors(
+  config: Config,
+  nnrpPages: Door,
+  furtherInterfaces: (asker: Asker) => readonly InterfaceEntry[],
+): Promise<readonly Door[]> {
   const others = [createOpenaiDoor(), createOllamaDoor({ version })];
   const lmsp: Door = createLmspDoor({
     id: await readServiceId(config.home),
@@ -145,20 +187,53 @@ async function createDoors(config: Config): Promise<readonly Door[]> {
       requestBytes: config.limits.requestBytes,
       eventRetentionS: Math.round(config.limits.eventRetentionMs / 1000),
     },
-    interfaces: (origin) => interfacesAt(origin, [lmsp, ...others]),
+    interfaces: (asker) => [...interfacesAt(asker, [lmsp, ...others]), ...furtherInterfaces(asker)],
   });
-  return [lmsp, ...others];
+  return [lmsp, nnrpPages, ...others];
 }
 
 /** Path at which clients of a door begin. */
-const basePaths = { lmsp: "/lmsp/v1", openai: "/v1", ollama: "", nnrp: "" } as const;
+const basePaths = { lmsp: "/lmsp/v1", openai: "/v1", ollama: "" } as const;
 
-function interfacesAt(origin: string, doors: readonly Door[]): readonly InterfaceEntry[] {
-  return doors.map(({ kind, operations }) => ({
-    kind,
-    url: `${origin}${basePaths[kind]}`,
-    ...(kind === "lmsp" ? { version: "1.0" } : { operations: [...new Set(operations.map(({ name }) => name))] }),
-  }));
+function interfacesAt({ origin }: Asker, doors: readonly Door[]): readonly InterfaceEntry[] {
+  return doors.flatMap(({ kind, operations }) => {
+    if (kind === "nnrp") return [];
+    const names = [...new Set(operations.map(({ name }) => name))];
+    return {
+      kind,
+      url: `${origin}${basePaths[kind]}`,
+      ...(kind === "lmsp" ? { version: "1.0" } : { operations: names }),
+    };
+  });
+}
+
+/** One entry for each address; sockets that only this machine can reach are told to it alone. */
+function nnrpInterfaces(nnrp: NnrpDoor, listeners: readonly Listener[], { origin, isLocal }: Asker): InterfaceEntry[] {
+  const entry = (transport: string, url: string): InterfaceEntry => ({
+    kind: "nnrp",
+    transport,
+    url,
+    profile: schemaVersion,
+    compatibility_levels: nnrp.levels(),
+    operations: [...nnrp.operations],
+    capabilities: `${origin}${capabilitiesPath}`,
+  });
+  const entries = [entry("websocket", `${origin.replace(/^http/, "ws")}${webSocketPath}`)];
+  for (const { endpoint } of listeners) {
+    const place = listenPlace(endpoint);
+    if (place === undefined) continue;
+    if (place.carrier === "ipc") {
+      if (isLocal) entries.push(entry("ipc", endpoint));
+      continue;
+    }
+    // An address for every network is reached under the name that the asker knows.
+    const isAny = place.host === "0.0.0.0" || place.host === "::";
+    const host = isAny ? new URL(origin).hostname : urlHost(place.host);
+    if (!isLocal && isLoopbackHost(place.host)) continue;
+    if (place.carrier === "tcp") entries.push(entry("tcp", `nnrp://${host}:${place.port}`));
+    else entries.push(entry("websocket", `ws://${host}:${place.port}${place.target}`));
+  }
+  return entries;
 }
 
 /** Ready from the moment that the first model is loaded; unloading an idle one later changes nothing. */
@@ -209,8 +284,8 @@ function joinObservers(...observers: readonly Observer[]): Observer {
   };
 }
 
-function logProblem(logger: Logger, error: CoreError, { method, path, requestId }: DoorRequest): void {
-  const line = { method, path, requestId, code: error.code, ...causeOf(error) };
+function logProblem(logger: Logger, error: CoreError, request: object): void {
+  const line = { ...request, code: error.code, ...causeOf(error) };
   if (problems[error.code].fault === "service") logger.error(line, "request failed");
   else logger.debug(line, "request refused");
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { runProgram } from "../program.ts";
 import { announcement } from "../serve/announce.ts";
 import { stopOnSignal } from "../serve/stop-on-signal.ts";
@@ -10,6 +10,8 @@ import { fakeSurroundings } from "../testing/fake-surroundings.ts";
 
 let home: string;
 
+// The first to load the service waits for all of it, which on a busy machine takes longer than a test may.
+beforeAll(async () => void (await import("@plenum/server")), 120_000);
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), "plenum-serve-"));
 });

@@ -1,4 +1,4 @@
-import type { Config, ConfigFlags, PlenumServer } from "@plenum/server";
+import type { Config, ConfigFlags, ListenError, PlenumServer } from "@plenum/server";
 import { type Command, Option } from "commander";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { CommandError } from "../report-error.ts";
@@ -25,6 +25,11 @@ export function addServe(
     .option("--config <file>", "configuration file (PLENUM_CONFIG; default ./plenum.config.yaml)")
     .option("--home <folder>", "folder of all state (PLENUM_HOME; default ~/.plenum)")
     .option("--models <folder>", "folder of model files (PLENUM_MODELS; default `models` in the home folder)")
+    .option(
+      "--nnrp <address>",
+      "also listen for NNRP, such as tcp://127.0.0.1:7412 or unix:///run/plenum.sock; may be repeated",
+      (address: string, others: readonly string[] = []) => [...others, address],
+    )
     .option("--no-starter-model", "fetch no model, also when there is none")
     .option("--no-local-runtimes", "don't look for runtimes that already run here (PLENUM_LOCAL_RUNTIMES=false)")
     .addOption(new Option("--log-level <level>", "trace, debug, info, warn, error, fatal or silent (PLENUM_LOG_LEVEL)"))
@@ -36,6 +41,7 @@ export function addServe(
 Examples:
   plenum serve
   plenum serve --port 8080 --models /data/gguf
+  plenum serve --nnrp tcp://127.0.0.1:7412
   plenum serve --host 0.0.0.0 --config plenum.config.yaml   needs a token: plenum token create --help
 
 All options of the file: docs/reference/configuration.md`,
@@ -80,14 +86,20 @@ async function serve(flags: ServeFlags, around: Surroundings, version: string): 
 }
 
 async function listen(server: PlenumServer, config: Config): Promise<void> {
+  const { ListenError } = await import("@plenum/server");
   try {
     await server.listen();
   } catch (error) {
     await server.close({ drainMs: 0 });
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    const reason = listenProblem(String(code), config);
+    const reason = error instanceof ListenError ? nnrpProblem(error) : listenProblem(String(code), config);
     throw reason === undefined ? error : new CommandError(reason);
   }
+}
+
+function nnrpProblem({ address, code, message }: ListenError): string {
+  if (code !== "EADDRINUSE") return `NNRP: ${message}`;
+  return `The NNRP address ${address} is in use: choose another one with --nnrp, or stop what uses it.`;
 }
 
 function listenProblem(code: string, { host, port }: Config): string | undefined {

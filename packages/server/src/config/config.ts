@@ -21,6 +21,7 @@ export interface Config {
   /** True: may listen beyond loopback without a token. Default false. */
   readonly insecureOpen: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly nnrp: NnrpConfig;
   readonly embedded: EmbeddedConfig;
   /** Servers that run models, in the file's order. Default none. */
   readonly runtimes: readonly RuntimeConfig[];
@@ -59,6 +60,23 @@ export interface LimitsConfig {
   readonly drainMs: number;
   /** Milliseconds from acceptance after which a response without a deadline of its own is stopped. Default 0: none. */
   readonly defaultDeadlineMs: number;
+}
+
+export interface NnrpConfig {
+  /** Addresses beside WebSocket at `/nnrp` of the HTTP port: `tcp://`, `ws://`, `unix://`, `npipe://`. Default none. */
+  readonly listen: readonly string[];
+  /** Connections at once. Default 1024. */
+  readonly connections: number;
+  /** Sessions of one connection. Default 64. */
+  readonly sessionsPerConnection: number;
+  /** Operations of one session in flight. Default 64. */
+  readonly operationsPerSession: number;
+  /** Bytes of a received packet. Default 16777216 (16 MiB). */
+  readonly frameBytes: number;
+  /** Milliseconds from connecting to the hello. Default 10000. */
+  readonly handshakeTimeoutMs: number;
+  /** Milliseconds without a packet and without an operation. Default 600000; 0: for ever. */
+  readonly idleTimeoutMs: number;
 }
 
 export type Scope = "read" | "infer" | "manage" | "admin";

@@ -43,7 +43,7 @@ function explainBadName(path: ConfigPath, source: Explained): string {
 
 function placeOf(path: ConfigPath, source: Explained): string {
   const override = source.overrides.find(
-    ({ path: set }) => set.length === path.length && set.every((key, place) => key === path[place]),
+    ({ path: set }) => set.length <= path.length && set.every((key, place) => key === path[place]),
   );
   return override?.origin ?? source.document?.placeOfValue(path) ?? "configuration";
 }

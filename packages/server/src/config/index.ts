@@ -6,6 +6,7 @@ export type {
   LimitsConfig,
   LogFormat,
   LogLevel,
+  NnrpConfig,
   RuntimeConfig,
   RuntimeKind,
   Scope,
@@ -13,4 +14,5 @@ export type {
 } from "./config.ts";
 export { ConfigError } from "./config-error.ts";
 export { type LoadConfigOptions, loadConfig } from "./load-config.ts";
+export { listenPlace } from "./nnrp-schema.ts";
 export type { ConfigFlags, Environment } from "./overrides.ts";

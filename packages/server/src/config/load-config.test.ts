@@ -54,6 +54,15 @@ test("runs on defaults alone", async () => {
     auth: { tokens: [] },
     insecureOpen: false,
     log: { level: "info", format: "json" },
+    nnrp: {
+      listen: [],
+      connections: 1024,
+      sessionsPerConnection: 64,
+      operationsPerSession: 64,
+      frameBytes: 16_777_216,
+      handshakeTimeoutMs: 10_000,
+      idleTimeoutMs: 600_000,
+    },
     embedded: { enabled: true, parallel: 4, gpu: "auto", keepAliveMs: 1_800_000, models: {} },
     runtimes: [],
     findLocalRuntimes: true,
@@ -247,6 +256,29 @@ test.each([
   else
     expect((await mistakesOf(text, flags))[0]).toMatch(/^--host {2}host .* no token is configured: .*--insecure-open/);
 });
+
+test.each([
+  ["tcp://0.0.0.0:7412", "", false],
+  ["ws://box.local:7412/nnrp", "", false],
+  ["tcp://127.0.0.1:7412", "", true],
+  ["unix:///run/plenum.sock", "", true],
+  ["tcp://0.0.0.0:7412", "insecure_open: true", true],
+])("speaks NNRP only where it may: %s, %s", async (address, text, isAllowed) => {
+  const flags = { nnrp: ["tcp://localhost:0", address] };
+  if (isAllowed) expect((await load(text, flags)).nnrp.listen).toEqual(flags.nnrp);
+  else expect((await mistakesOf(text, flags))[0]).toMatch(/^--nnrp {2}\S+ can be reached .* no token is configured/);
+});
+
+test.each([["nnrp://127.0.0.1:1"], ["tls://127.0.0.1:1"], ["quic://127.0.0.1:1"], ["127.0.0.1:7412"], ["unix://x"]])(
+  "listens for NNRP at no address like %s",
+  async (address) => {
+    const [mistake] = await mistakesOf("", { nnrp: [address] });
+    expect(mistake).toBe(
+      "--nnrp  nnrp.listen[0]: expected an address such as tcp://127.0.0.1:7412, ws://127.0.0.1:7413/nnrp or " +
+        `unix:///run/plenum.sock, got "${address}"`,
+    );
+  },
+);
 
 test("an empty section is an absent one", async () => {
   expect(await load("auth:\nlimits:\n  queue:\n")).toMatchObject({ auth: { tokens: [] }, limits: { queue: 512 } });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { exposureProblem } from "./check-exposure.ts";
+import { exposureProblem, isLoopbackHost } from "./check-exposure.ts";
 import type { Config } from "./config.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { ConfigError } from "./config-error.ts";
@@ -61,7 +61,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     ...(found !== undefined && { file: found.path }),
   });
   const problem = exposureProblem(config);
-  if (problem !== undefined) throw new ConfigError([`${originOfHost(overrides, document)}  ${problem}`]);
+  if (problem !== undefined) throw new ConfigError([`${originOfExposure(config, overrides, document)}  ${problem}`]);
   return config;
 }
 
@@ -116,7 +116,12 @@ function checkRuntimes(file: ConfigFile, document: ConfigDocument | undefined, e
   if (lines.length > 0) throw new ConfigError(lines);
 }
 
-function originOfHost(overrides: readonly Override[], document: ConfigDocument | undefined): string {
-  const override = overrides.find(({ path }) => path[0] === "host");
-  return override?.origin ?? document?.placeOfValue(["host"]) ?? "configuration";
+function originOfExposure(
+  { host }: Config,
+  overrides: readonly Override[],
+  document: ConfigDocument | undefined,
+): string {
+  const path = isLoopbackHost(host) ? ["nnrp", "listen"] : ["host"];
+  const override = overrides.find(({ path: set }) => set.join(".") === path.join("."));
+  return override?.origin ?? document?.placeOfValue(path) ?? "configuration";
 }

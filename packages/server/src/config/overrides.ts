@@ -8,6 +8,8 @@ export interface ConfigFlags {
   readonly host?: string;
   /** As typed; checked like the file's. */
   readonly port?: string | number;
+  /** Addresses, each as typed. */
+  readonly nnrp?: readonly string[];
   readonly starterModel?: boolean;
   readonly localRuntimes?: boolean;
   readonly logLevel?: string;
@@ -44,6 +46,7 @@ export const overrideSources: readonly OverrideSource[] = [
   { path: ["models"], flag: "models", flagName: "--models", variable: "PLENUM_MODELS" },
   { path: ["host"], flag: "host", flagName: "--host", variable: "PLENUM_HOST" },
   { path: ["port"], flag: "port", flagName: "--port", variable: "PLENUM_PORT" },
+  { path: ["nnrp", "listen"], flag: "nnrp", flagName: "--nnrp" },
   { path: ["log", "level"], flag: "logLevel", flagName: "--log-level", variable: "PLENUM_LOG_LEVEL" },
   { path: ["log", "format"], flag: "logFormat", flagName: "--log-format", variable: "PLENUM_LOG_FORMAT" },
   { path: ["starter_model"], flag: "starterModel", flagName: "--no-starter-model" },
@@ -79,7 +82,10 @@ const truths: ReadonlyMap<unknown, boolean> = new Map([
 ]);
 
 /** A text as what its option holds; one that has not the form stays text, so that the schema's own words refuse it. */
-function readValue(source: OverrideSource, value: string | number | boolean): string | number | boolean {
+function readValue<T extends string | number | boolean | readonly string[]>(
+  source: OverrideSource,
+  value: T,
+): T | number | boolean {
   if (source.flag === "localRuntimes") return truths.get(value) ?? value;
   return source.flag === "port" && typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
 }

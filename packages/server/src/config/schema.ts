@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { durationForm } from "./durations.ts";
+import { nnrpSchema } from "./nnrp-schema.ts";
 import { flag, list, oneOf, pattern, section, text, wholeNumber } from "./options.ts";
 import { runtimesSchema } from "./runtimes-schema.ts";
 
@@ -150,6 +151,7 @@ export const configSchema = section({
     ]).default("info"),
     format: oneOf("Absent: pretty on a terminal, json elsewhere.", ["json", "pretty"]).optional(),
   }).prefault({}),
+  nnrp: nnrpSchema.prefault({}),
   embedded: embedded.prefault({}),
   runtimes: runtimesSchema,
   find_local_runtimes: flag("True: runtimes that already run on this machine are looked for and served.").default(true),

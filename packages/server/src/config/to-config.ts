@@ -1,4 +1,12 @@
-import type { Config, EmbeddedConfig, EmbeddedModelConfig, LimitsConfig, LogFormat, TokenConfig } from "./config.ts";
+import type {
+  Config,
+  EmbeddedConfig,
+  EmbeddedModelConfig,
+  LimitsConfig,
+  LogFormat,
+  NnrpConfig,
+  TokenConfig,
+} from "./config.ts";
 import { durationMs } from "./durations.ts";
 import type { Environment } from "./overrides.ts";
 import type { ConfigFile } from "./schema.ts";
@@ -33,6 +41,7 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     auth: { tokens: file.auth.tokens.map(toToken) },
     insecureOpen: file.insecure_open,
     log: { level: file.log.level, format: file.log.format ?? places.logFormat },
+    nnrp: toNnrp(file.nnrp),
     embedded: toEmbedded(file.embedded),
     runtimes: toRuntimes(file.runtimes, places.env),
     findLocalRuntimes: file.find_local_runtimes,
@@ -67,6 +76,18 @@ function toToken(token: ConfigFile["auth"]["tokens"][number]): TokenConfig {
     ...(token.models !== undefined && { models: token.models }),
     ...(token.expires_at !== undefined && { expiresAtMs: Date.parse(token.expires_at) }),
     ...(token.top_priority !== undefined && { topPriority: token.top_priority }),
+  };
+}
+
+function toNnrp(nnrp: ConfigFile["nnrp"]): NnrpConfig {
+  return {
+    listen: nnrp.listen,
+    connections: nnrp.connections,
+    sessionsPerConnection: nnrp.sessions_per_connection,
+    operationsPerSession: nnrp.operations_per_session,
+    frameBytes: nnrp.frame_bytes,
+    handshakeTimeoutMs: nnrp.handshake_timeout_ms,
+    idleTimeoutMs: nnrp.idle_timeout_ms,
   };
 }
 

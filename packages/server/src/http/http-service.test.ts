@@ -13,7 +13,7 @@ const door = createLmspDoor({
   version: "0",
   authRequired: false,
   limits: { requestBytes: 1000, eventRetentionS: 1 },
-  interfaces: (origin) => [{ kind: "lmsp", url: `${origin}/lmsp/v1` }],
+  interfaces: ({ origin }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1` }],
 });
 
 let backend: ScriptedBackend;

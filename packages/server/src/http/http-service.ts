@@ -9,6 +9,7 @@ import { corsHeaders, preflightHeaders, refuseForeign } from "./cors.ts";
 import { type HostRules, isAllowedOrigin } from "./host-check.ts";
 import { HttpResponder } from "./http-responder.ts";
 import { addOperatorRoutes, type OperatorFacts } from "./operator-routes.ts";
+import { addUpgrades, type UpgradeRoute } from "./upgrades.ts";
 
 export interface HttpServiceOptions extends HostRules {
   readonly core: Core;
@@ -25,6 +26,8 @@ export interface HttpServiceOptions extends HostRules {
   /** Milliseconds for a whole request to arrive, and that an idle connection stays open; 0: for ever. */
   readonly idleTimeoutMs: number;
   readonly operator: OperatorFacts;
+  /** @default none */
+  readonly upgrades?: readonly UpgradeRoute[];
   /** Told of every problem with the cause that clients don't see. */
   readonly onProblem: (error: CoreError, request: DoorRequest) => void;
   /** Told once an answer has ended or its client has gone. */
@@ -71,6 +74,7 @@ export class HttpService {
     });
     this.#app.setErrorHandler((error, request, reply) => this.#refuseBody(error, request, reply));
     addOperatorRoutes(this.#app, options.core, options.operator);
+    addUpgrades(this.#app.server, options.upgrades ?? [], options);
     this.#app.all("/*", (request, reply) => this.#answer(request, reply));
     this.#app.setNotFoundHandler((request, reply) => this.#answer(request, reply));
   }

@@ -3,7 +3,7 @@ import { renderProblem } from "./errors.ts";
 import { createOperations } from "./operations.ts";
 import type { ServiceFacts } from "./service-document.ts";
 
-export type { InterfaceEntry, ServiceFacts } from "./service-document.ts";
+export type { Asker, InterfaceEntry, ServiceFacts } from "./service-document.ts";
 
 /** The native interface. */
 export function createLmspDoor(facts: ServiceFacts): Door {

@@ -13,7 +13,7 @@ const door = createLmspDoor({
   version: "0.1.0",
   authRequired: false,
   limits: { requestBytes: 1024, eventRetentionS: 60 },
-  interfaces: (origin) => [{ kind: "lmsp", url: `${origin}/lmsp/v1`, version: "1.0" }],
+  interfaces: ({ origin }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1`, version: "1.0" }],
 });
 
 interface WireEvent {

@@ -27,7 +27,8 @@ const headersAfterMs = 1_000;
 export function createOperations(facts: ServiceFacts): readonly Operation[] {
   const describe = ({ request, responder }: Call): void => {
     responder.start(200, { "content-type": "application/json; charset=utf-8", "cache-control": "max-age=10" });
-    responder.end(JSON.stringify(toServiceDocument(facts, request.origin)));
+    const asker = { origin: request.origin, isLocal: isLoopback(request.peer) };
+    responder.end(JSON.stringify(toServiceDocument(facts, asker)));
   };
   return [
     { name: "service", method: "GET", path: "/.well-known/lmsp", scope: null, handle: describe },
@@ -52,6 +53,10 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
     { name: "responses.get", method: "GET", path: `${root}/responses/*`, scope: "read", handle: getResponse },
     { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
   ];
+}
+
+function isLoopback(address: string): boolean {
+  return address === "::1" || /^(::ffff:)?127\./.test(address);
 }
 
 function listModels(call: Call, instance: string): void {

@@ -8,8 +8,16 @@ export interface ServiceFacts {
   readonly version: string;
   readonly authRequired: boolean;
   readonly limits: { readonly requestBytes: number; readonly eventRetentionS: number };
-  /** One entry for each endpoint that is on; URLs from the given origin. */
-  interfaces(origin: string): readonly InterfaceEntry[];
+  /** One entry for each endpoint that is on. */
+  interfaces(asker: Asker): readonly InterfaceEntry[];
+}
+
+/** Who reads the document. */
+export interface Asker {
+  /** Origin as they reach the service; URLs begin with it. */
+  readonly origin: string;
+  /** True: they are on this machine, and may be told of what only it can reach. */
+  readonly isLocal: boolean;
 }
 
 export interface InterfaceEntry {
@@ -17,10 +25,17 @@ export interface InterfaceEntry {
   readonly url: string;
   readonly version?: string;
   readonly operations?: readonly string[];
+  /** NNRP: its carrier, such as `tcp`. */
+  readonly transport?: string;
+  /** NNRP: what is spoken on it. */
+  readonly profile?: string;
+  readonly compatibility_levels?: readonly number[];
+  /** NNRP: URL of the capability document. */
+  readonly capabilities?: string;
 }
 
 /** Tells nothing that a stranger on the network must not know: no model names. */
-export function toServiceDocument(facts: ServiceFacts, origin: string): Record<string, unknown> {
+export function toServiceDocument(facts: ServiceFacts, asker: Asker): Record<string, unknown> {
   return {
     lmsp_version: "1.0",
     service: {
@@ -30,7 +45,7 @@ export function toServiceDocument(facts: ServiceFacts, origin: string): Record<s
       software: { name: "plenum", version: facts.version },
     },
     auth: { required: facts.authRequired, schemes: ["bearer"] },
-    interfaces: facts.interfaces(origin),
+    interfaces: facts.interfaces(asker),
     features: { event_resume: true, idempotency: false, priorities: true, tasks: [] },
     limits: { request_bytes: facts.limits.requestBytes, event_retention_s: facts.limits.eventRetentionS },
   };
