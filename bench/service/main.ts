@@ -4,7 +4,7 @@
  *   npm run bench -- service --rounds 5 --only small,paced --targets nginx,plenum
  */
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { parseArgs, promisify } from "node:util";
 import { goals } from "./goals.ts";
 import { buildHarness, hasProgram, installPortkey } from "./install.ts";
 import { Server } from "./process.ts";
-import { figureOf, type LoadResult, type Run, summarise, table } from "./summary.ts";
+import { figureOf, type LoadResult, merge, type Run, type Summary, summarise, table } from "./summary.ts";
 import { targets, upstreamUrl } from "./targets.ts";
 import { upstreamDefaults, type Workload, workloads } from "./workloads.ts";
 
@@ -22,6 +22,8 @@ const { values: flags } = parseArgs({
     rounds: { type: "string", default: "5" },
     /** Seconds of a round, where it has no end of its own. */
     seconds: { type: "string", default: "3" },
+    /** Seconds of the round before, in which everything becomes warm. */
+    warm: { type: "string", default: "10" },
     only: { type: "string" },
     targets: { type: "string" },
     "server-core": { type: "string", default: "0" },
@@ -53,10 +55,10 @@ const upstream = new Server(
 const servers = specs.map((spec) => new Server(spec, flags["server-core"]));
 const runs: Run[] = [];
 
-async function load(workload: Workload, server: Server): Promise<LoadResult> {
+async function load(workload: Workload, server: Server, seconds: string): Promise<LoadResult> {
   const { url, headers } = server.spec;
   const config = JSON.stringify({ ...upstreamDefaults, ...workload.upstream });
-  const flagsOf = workload.flags.replace("SECONDS", `${flags.seconds}s`).split(" ");
+  const flagsOf = workload.flags.replace("SECONDS", `${seconds}s`).split(" ");
   const args = ["-c", flags["load-core"], join(bin, "load"), "-url", url, "-model", "bench"];
   args.push("-control", upstreamUrl, "-config", config, "-pids", `up=${upstream.pid}`);
   if (server.pid !== undefined) args.push("-pids", `sut=${server.pid}`);
@@ -73,11 +75,20 @@ async function measure(workload: Workload, round: number): Promise<void> {
       await server.stop();
       await server.start();
     }
-    const result = await load(workload, server);
+    const result = await load(workload, server, round === 0 ? flags.warm : flags.seconds);
     runs.push({ workload: workload.name, target: name, round, load: loadavg()[0] ?? 0, result });
     const told = workload.figures.map((figure) => `${figure} ${figureOf(result, figure)?.toPrecision(4) ?? "–"}`);
     const errors = result.errors ? `, ${result.errors} errors: ${result.error_samples?.[0]}` : "";
     console.error(`${workload.name}, round ${round}, ${name}: ${told.join(", ")}${errors}`);
+  }
+}
+
+/** Workloads that were not asked for keep what the results file holds of them. */
+async function readEarlier(): Promise<Summary | undefined> {
+  try {
+    return JSON.parse(await readFile(flags.results, "utf8"));
+  } catch {
+    return undefined;
   }
 }
 
@@ -97,7 +108,7 @@ try {
 }
 
 const facts = { node: process.version, cpus: cpus().length, cpu: cpus()[0]?.model, rounds: Number(flags.rounds) };
-const summary = summarise(runs, chosen, goals);
+const summary = merge(await readEarlier(), summarise(runs, chosen, goals));
 console.log(table(summary));
 await mkdir(join(root, "bench/results"), { recursive: true });
 await writeFile(flags.results, `${JSON.stringify({ facts, ...summary }, null, 2)}\n`);

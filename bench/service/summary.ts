@@ -82,6 +82,18 @@ export function summarise(runs: readonly Run[], workloads: readonly Workload[], 
   return { load: [Math.min(...loads), Math.max(...loads)], rows, goals: outcomes };
 }
 
+/** What was measured now, and of what was not the earlier figures. */
+export function merge(earlier: Summary | undefined, now: Summary): Summary {
+  const measured = new Set(now.rows.map(({ workload }) => workload));
+  const kept = <T extends { readonly workload: string }>(rows: readonly T[] = []): T[] =>
+    rows.filter(({ workload }) => !measured.has(workload));
+  return {
+    load: now.load,
+    rows: [...kept(earlier?.rows), ...now.rows],
+    goals: [...kept(earlier?.goals), ...now.goals],
+  };
+}
+
 /** Tables as Markdown. */
 export function table({ rows, goals, load }: Summary): string {
   const parts = [`Load average ${load[0].toFixed(1)} to ${load[1].toFixed(1)}.`];
