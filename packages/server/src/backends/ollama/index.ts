@@ -9,13 +9,13 @@ import type {
   EmbeddingRequest,
 } from "@plenum/core";
 import { CoreError } from "@plenum/core";
+import { forcedCall } from "../shared/forced-call.ts";
 import { RuntimeProblems } from "../shared/runtime-problems.ts";
 import { Upstream } from "../shared/upstream.ts";
 import type { UpstreamAnswer } from "../shared/upstream-call.ts";
 import { type Candidate, runCandidates } from "./candidates.ts";
 import { toVectors } from "./embeddings.ts";
 import { answerError, invalid, lineError } from "./errors.ts";
-import { forcedTools } from "./forced-call.ts";
 import { numberOf, textOf } from "./json-fields.ts";
 import { type FoundModel, ModelList } from "./model-list.ts";
 import { offered } from "./offered-models.ts";
@@ -108,14 +108,15 @@ class OllamaBackend implements Backend {
   }
 
   async #answer({ request, model, candidate, sink, signal }: Asked): Promise<void> {
-    const call = toCall({ ...request, model: model.name }, { ...this.#context(model), candidate });
-    const forced = forcedTools(request);
+    // Ollama takes no tool choice.
+    const forced = forcedCall(request);
+    const sent = forced?.request ?? request;
+    const call = toCall({ ...sent, model: model.name }, { ...this.#context(model), candidate });
     const known = { name: model.name, limits: { ...model.limits, ...contextOf(request) } };
     const reader = new AnswerReader({
-      sink,
+      sink: forced?.sinkBefore(sink) ?? sink,
       candidate,
       parallelToolCalls: request.parallelToolCalls,
-      ...(forced === undefined ? {} : { forced }),
       onAccepted: () => {
         if (model.state !== "loaded") void this.#list.refresh();
       },

@@ -361,7 +361,12 @@ it("a forced call goes out as a schema and comes back as a call", async () => {
     ]),
   );
   const events = await run(backend, asked({ tools: [weather], toolChoice: "required" }));
-  expect(server.bodies("/api/chat")[0]).not.toHaveProperty("tools");
+  const [body] = server.bodies("/api/chat");
+  expect(body).not.toHaveProperty("tools");
+  expect(body).toMatchObject({
+    messages: [{ role: "system", content: expect.stringContaining("get_weather") }, { role: "user" }],
+    format: { properties: { name: { const: "get_weather" }, arguments: weather.parameters } },
+  });
   expect(events).toContainEqual({ type: "function_call", candidate: 0, call: 0, name: "get_weather" });
   expect(events).toContainEqual(expect.objectContaining({ type: "finish", finishReason: "tool_calls" }));
 });

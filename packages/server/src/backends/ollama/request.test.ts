@@ -32,15 +32,6 @@ const image = (url: string): InputItem => ({
 });
 const calledWeather = { id: "c1", function: { name: "get_weather", arguments: { city: "Paris" } } };
 const tool = { role: "tool", content: "18 C", tool_call_id: "c1", tool_name: "get_weather" };
-const weatherCall = {
-  type: "object",
-  properties: {
-    name: { type: "string", const: "get_weather" },
-    arguments: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-  },
-  required: ["name", "arguments"],
-  additionalProperties: false,
-};
 const thinker = context({ can: ["completion", "thinking"] });
 const oss = context({ can: ["completion", "thinking"], architecture: "gptoss" });
 
@@ -178,46 +169,8 @@ describe("/api/chat", () => {
       items(image("data:image/png;base64,aGk=")),
       { messages: [{ role: "user", content: "What?", images: ["aGk="] }] },
     ],
-    [
-      "a named call by its schema",
-      { tools: [weather, { name: "now" }], toolChoice: { name: "get_weather" } },
-      {
-        messages: [{ role: "system", content: expect.stringContaining("get_weather") }, ...messages],
-        format: weatherCall,
-      },
-    ],
-    [
-      "a required call by the schema of all",
-      { tools: [weather, { name: "now" }], toolChoice: "required", instructions: "Be brief." },
-      {
-        messages: [{ role: "system", content: expect.stringMatching(/^Be brief\.\n\nCall one/) }, ...messages],
-        format: {
-          anyOf: [
-            weatherCall,
-            { ...weatherCall, properties: { name: { type: "string", const: "now" }, arguments: { type: "object" } } },
-          ],
-        },
-      },
-    ],
   ])("%s", (_name, changes, expected, where = context()) => {
     expect(toCall(chat(changes), where)).toEqual({ path: "/api/chat", body: { ...base, messages, ...expected } });
-  });
-
-  it("moves a forced tool's definitions to the root", () => {
-    const parameters = {
-      properties: { at: { $ref: "#/$defs/place" }, more: { items: { $ref: "#/definitions/old" } } },
-      $defs: { place: { properties: { near: { $ref: "#/$defs/place" } } } },
-      definitions: { old: { type: "string" } },
-    };
-    const { body } = toCall(chat({ tools: [{ name: "go", parameters }], toolChoice: "required" }), context());
-    expect(body["format"]).toMatchObject({
-      properties: {
-        arguments: {
-          properties: { at: { $ref: "#/$defs/tool0_place" }, more: { items: { $ref: "#/$defs/tool0_old" } } },
-        },
-      },
-      $defs: { tool0_place: { properties: { near: { $ref: "#/$defs/tool0_place" } } }, tool0_old: { type: "string" } },
-    });
   });
 
   it.each<[string, Partial<BackendRequest>, string]>([
@@ -235,11 +188,6 @@ describe("/api/chat", () => {
       "a schema that nothing fits",
       { output: { format: { type: "json_schema", schema: false, strict: true } } },
       "output.format",
-    ],
-    [
-      "a forced tool whose schema refers to its root",
-      { tools: [{ name: "a", parameters: { properties: { b: { $ref: "#" } } } }], toolChoice: "required" },
-      "tools",
     ],
     ["an empty completion", { input: { kind: "completion", prompt: "", raw: true } }, "input"],
     ["a completion with tools", { input: { kind: "completion", prompt: "a", raw: false }, tools: [weather] }, "tools"],

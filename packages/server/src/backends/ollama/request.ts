@@ -1,6 +1,5 @@
 import type { BackendRequest, EmbeddingRequest, FunctionTool, OutputFormat, Sampling } from "@plenum/core";
 import { invalid } from "./errors.ts";
-import { forcedCallSchema, forcedCallText, forcedTools } from "./forced-call.ts";
 import { toMessages } from "./messages.ts";
 import type { ShownModel } from "./model-facts.ts";
 import { hasThinkLevels } from "./parameters.ts";
@@ -38,13 +37,10 @@ export function toCall(request: BackendRequest, context: RequestContext): Ollama
 }
 
 function chatFields(request: BackendRequest): object {
-  const forced = forcedTools(request);
   const items = request.input.kind === "items" ? request.input.items : [];
-  const system = [request.instructions ?? "", forced === undefined ? "" : forcedCallText(forced)];
-  const systemText = system.filter((text) => text !== "").join("\n\n");
-  const messages = [...(systemText === "" ? [] : [{ role: "system", content: systemText }]), ...toMessages(items)];
+  const system = request.instructions ? [{ role: "system", content: request.instructions }] : [];
+  const messages = [...system, ...toMessages(items)];
   if (messages.length === 0) throw invalid("input needs at least one message.", "input");
-  if (forced !== undefined) return { messages, format: forcedCallSchema(forced) };
   const tools = request.toolChoice === "none" ? [] : request.tools;
   return {
     messages,

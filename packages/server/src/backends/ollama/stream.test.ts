@@ -1,12 +1,10 @@
-import type { BackendEvent, FunctionTool } from "@plenum/core";
+import type { BackendEvent } from "@plenum/core";
 import { CoreError } from "@plenum/core";
 import { describe, expect, it } from "vitest";
 import { AnswerReader } from "./stream.ts";
 import { recorded } from "./testing/fake-ollama.ts";
-import { weather } from "./testing/requests.ts";
 
 interface Reading {
-  readonly forced?: readonly FunctionTool[];
   readonly parallelToolCalls?: boolean;
 }
 
@@ -144,40 +142,6 @@ describe("what may come", () => {
 
   it("nothing after the last line counts", () => {
     expect(textOf(read([bytes(say("a"), done, say("b"), { error: "late" })]))).toBe("a");
-  });
-});
-
-describe("a forced call", () => {
-  const forced = [weather];
-  const written = '{ "name": "get_weather", "arguments": {"city": "Paris", "id": 12345678901234567890} }';
-
-  it("is read from the answer's text", () => {
-    expect(read([bytes(say(written.slice(0, 20)), say(written.slice(20)), done)], { forced }).slice(1, 4)).toEqual([
-      { type: "function_call", candidate: 0, call: 0, name: "get_weather" },
-      {
-        type: "function_call_arguments",
-        candidate: 0,
-        call: 0,
-        delta: '{"city":"Paris","id":12345678901234567890}',
-      },
-      { type: "finish", candidate: 0, finishReason: "tool_calls", rawFinishReason: "stop" },
-    ]);
-  });
-
-  it("ends with length when it was cut", () => {
-    const events = read([bytes(say(written.slice(0, 30)), { ...done, done_reason: "length" })], { forced });
-    expect(events.map(({ type }) => type)).toEqual(["accepted", "finish", "usage"]);
-    expect(events[1]).toMatchObject({ finishReason: "length" });
-  });
-
-  it.each([
-    ["text", "It is sunny."],
-    ["another tool", '{"name":"x","arguments":{}}'],
-    ["broken JSON", '{"name":"get_weather","arguments":{,}}'],
-  ])("that is not made is invalid output: %s", (_name, text) => {
-    expect(() => read([bytes(say(text), done)], { forced })).toThrow(
-      expect.objectContaining({ code: "invalid-output" }),
-    );
   });
 });
 

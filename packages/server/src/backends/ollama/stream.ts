@@ -1,23 +1,13 @@
-import {
-  type BackendEvent,
-  type BackendSink,
-  CoreError,
-  type FinishReason,
-  type FunctionTool,
-  type TokenLogprob,
-} from "@plenum/core";
+import { type BackendEvent, type BackendSink, CoreError, type FinishReason, type TokenLogprob } from "@plenum/core";
 import { parseExact, writeExact } from "../shared/exact-json.ts";
 import { NdjsonReader } from "../shared/ndjson-reader.ts";
 import type { UpstreamAnswer, UpstreamReader } from "../shared/upstream-call.ts";
-import { type ForcedCall, readForcedCall } from "./forced-call.ts";
 import { listOf, member, numberOf, textOf } from "./json-fields.ts";
 
 export interface AnswerReaderOptions {
   readonly sink: BackendSink;
   /** Number of the answer. @default 0 */
   readonly candidate?: number;
-  /** The answer is a call of one of these. */
-  readonly forced?: readonly FunctionTool[];
   /** False: calls after the first are left out. */
   readonly parallelToolCalls: boolean;
   /** Told when the server has taken the request. @default nothing */
@@ -30,8 +20,6 @@ export interface AnswerReaderOptions {
 
 /** Milliseconds that a server may take to end its body behind the last line before its connection is closed. */
 const lingerMs = 250;
-/** UTF-16 units of a call that a schema holds. */
-const mostForcedCharacters = 4 * 1024 * 1024;
 
 /** Lines of `/api/chat` and `/api/generate` to core events; each read is one batch. */
 export class AnswerReader implements UpstreamReader {
@@ -40,7 +28,6 @@ export class AnswerReader implements UpstreamReader {
   readonly #lines = new NdjsonReader((line) => this.#read(line));
   #batch: BackendEvent[] = [];
   #calls = 0;
-  #forcedText = "";
   #isDone = false;
 
   constructor(options: AnswerReaderOptions) {
@@ -103,13 +90,6 @@ export class AnswerReader implements UpstreamReader {
 
   #readContent(delta: string, line: unknown): void {
     if (delta === "") return;
-    if (this.#options.forced !== undefined) {
-      this.#forcedText += delta;
-      if (this.#forcedText.length <= mostForcedCharacters) return;
-      throw new CoreError("backend-error", `Ollama's call is longer than ${mostForcedCharacters} characters.`, {
-        limit: mostForcedCharacters,
-      });
-    }
     const logprobs = listOf(line, "logprobs");
     const extra = logprobs.length === 0 ? {} : { logprobs: logprobs.map(toLogprob) };
     this.#batch.push({ type: "text", candidate: this.#candidate, delta, ...extra });
@@ -126,7 +106,7 @@ export class AnswerReader implements UpstreamReader {
     }
   }
 
-  #push(call: ForcedCall): void {
+  #push(call: { readonly name: string; readonly arguments: string }): void {
     if (this.#calls > 0 && !this.#options.parallelToolCalls) return;
     const place = { candidate: this.#candidate, call: this.#calls };
     this.#calls += 1;
@@ -137,20 +117,9 @@ export class AnswerReader implements UpstreamReader {
   #finish(line: unknown): void {
     this.#isDone = true;
     const rawFinishReason = textOf(line, "done_reason");
-    this.#readForced(rawFinishReason);
     const finish = { candidate: this.#candidate, finishReason: finishReason(rawFinishReason, this.#calls) };
     this.#batch.push({ type: "finish", ...finish, ...(rawFinishReason === undefined ? {} : { rawFinishReason }) });
     this.#batch.push(usageOf(line));
-  }
-
-  #readForced(rawFinishReason: string | undefined): void {
-    const { forced } = this.#options;
-    if (forced === undefined || this.#calls > 0) return;
-    const call = readForcedCall(this.#forcedText, forced);
-    if (call !== undefined) this.#push(call);
-    else if (rawFinishReason !== "length") {
-      throw new CoreError("invalid-output", "The model did not make the call that was asked for.");
-    }
   }
 }
 

@@ -66,6 +66,8 @@ export const dialects = {
     ...generic,
     sampling: { ...openaiSampling, topK: "top_k", repeatPenalty: "repeat_penalty" },
     logprobs: false,
+    // It takes no call by name.
+    forcesCalls: false,
     candidates: false,
     jsonObject: false,
     base64Embeddings: false,

@@ -1,6 +1,6 @@
 /** What untidy servers send, beyond the cases: each fault's whole kind. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { ReplayAnswer } from "../shared/testing/replay-upstream.ts";
+import { jsonAnswer, type ReplayAnswer } from "../shared/testing/replay-upstream.ts";
 import { chunk, routes, run, type Setup, setUp, sseAnswer } from "./testing/fixtures.ts";
 
 let setup: Setup | undefined;
@@ -281,5 +281,55 @@ describe("ends", () => {
     ["a connection left open behind the sentinel", sseAnswer([...begun, stop, done], "open")],
   ])("%s is whole", async (_name, answer) => {
     expect(await answerOf(answer)).toMatchObject({ text: "ab", finishes: ["stop"] });
+  });
+});
+
+describe("calls that must be made, of a server that can't force them", () => {
+  const tools = [{ name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } }];
+  const noTemplate = { total_slots: 1, chat_template: "{{ messages }}", chat_template_caps: { supports_tools: false } };
+  const written = '{"name":"get_weather","arguments":{"city":"Paris"}}';
+  const said = sseAnswer([chunk({ content: written.slice(0, 9) }), chunk({ content: written.slice(9) }), stop, done]);
+
+  it.each([
+    ["llama-server", "a model without tools in its template", { "/props": () => jsonAnswer(noTemplate) }, "emulated"],
+    ["lm-studio", "no call by name", {}, "emulated"],
+    ["llama-server", "a model with tools in its template", {}, "honoured"],
+    ["vllm", "forces them itself", {}, "honoured"],
+  ])("%s, %s", async (kind, _title, pages, effect) => {
+    setup = await setUp(routes({ ...pages, "/v1/chat/completions": () => said }), { kind });
+    expect(setup.backend.models()[0]?.parameters).toMatchObject({ tool_choice: effect });
+    for (const toolChoice of ["required", { name: "get_weather" }] as const) {
+      const answer = await run(setup.backend, { tools, toolChoice });
+      const body = setup.upstream.requests.at(-1)?.body;
+      if (effect === "honoured") {
+        expect(body).toMatchObject({ tools: [{}], tool_choice: expect.anything() });
+        continue;
+      }
+      expect(body).not.toHaveProperty("tools");
+      expect(body).not.toHaveProperty("tool_choice");
+      expect(body).toMatchObject({
+        messages: [{ role: "system", content: expect.stringContaining("get_weather") }, { role: "user" }],
+        response_format: { json_schema: { schema: { properties: { name: { const: "get_weather" } } } } },
+      });
+      expect(answer).toMatchObject({
+        text: "",
+        calls: [{ name: "get_weather", arguments: '{"city":"Paris"}' }],
+        finishes: ["tool_calls"],
+      });
+    }
+  });
+
+  it("leaves the choice to the model where it may choose", async () => {
+    setup = await setUp(routes({ "/v1/chat/completions": () => said }), { kind: "lm-studio" });
+    await run(setup.backend, { tools });
+    expect(setup.upstream.requests.at(-1)?.body).toMatchObject({ tools: [{}] });
+  });
+
+  it("says so when the call was not made", async () => {
+    const other = sseAnswer([chunk({ content: "It is sunny." }), stop, done]);
+    setup = await setUp(routes({ "/v1/chat/completions": () => other }), { kind: "lm-studio" });
+    expect((await run(setup.backend, { tools, toolChoice: "required" })).error).toMatchObject({
+      code: "invalid-output",
+    });
   });
 });

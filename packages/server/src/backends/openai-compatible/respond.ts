@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type BackendModel, type BackendRequest, type BackendSink, CoreError } from "@plenum/core";
+import { forcedCall } from "../shared/forced-call.ts";
 import { OutputWatch } from "../shared/output-watch.ts";
 import { shorten } from "../shared/shorten.ts";
 import type { Upstream, UpstreamReader } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import { answerTooLong, BodyCollector, webPageError } from "../shared/upstream-handler.ts";
-import { dialectOf } from "./dialects.ts";
+import { type Dialect, dialectOf } from "./dialects.ts";
 import type { OpenaiCompatibleSettings } from "./options.ts";
 import { isWhole, type UpstreamBody, upstreamBody, withoutMaxTokens } from "./request.ts";
 import { AnswerReader } from "./stream.ts";
@@ -33,12 +34,14 @@ export async function respondAt(options: RespondOptions): Promise<void> {
   const { settings, model, signal } = options;
   const output = new OutputWatch(options.sink);
   const dialect = dialectOf(settings.kind);
-  let { request } = options;
+  const forced = canForce(model, dialect) ? undefined : forcedCall(options.request);
+  let request = forced?.request ?? options.request;
   let body = upstreamBody(request, model, settings.kind, dialect);
   const startedAt = performance.now();
   for (;;) {
     try {
-      await attempt({ ...options, request, sink: output.sink }, body);
+      const sink = forced?.sinkBefore(output.sink) ?? output.sink;
+      await attempt({ ...options, request, sink }, body);
       return;
     } catch (error) {
       if (!(error instanceof CoreError) || signal.aborted || output.hasBegun) throw error;
@@ -53,6 +56,11 @@ export async function respondAt(options: RespondOptions): Promise<void> {
       } else throw error;
     }
   }
+}
+
+/** A server that writes tools into the prompt itself leaves it to the model whether it calls one. */
+function canForce({ emulated }: BackendModel, { forcesCalls }: Dialect): boolean {
+  return forcesCalls && !emulated.includes("tools");
 }
 
 /** Prompt and bound together are over the context: without the bound the answer ends where the context does. */

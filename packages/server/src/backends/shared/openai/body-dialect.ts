@@ -18,6 +18,8 @@ export interface BodyDialect {
   readonly asksForUsage: boolean;
   /** Says `parallel_tool_calls` always, since its default is false. */
   readonly tellsParallelCalls: boolean;
+  /** Takes a `tool_choice` that forces a call; `false`: such calls are asked for by a schema of the answer. */
+  readonly forcesCalls: boolean;
   /** Forced calls hold their schema only with `strict`. */
   readonly strictForcedCalls: boolean;
   /** Takes `priority`, lower first. */
@@ -50,6 +52,7 @@ export const openaiBody: BodyDialect = {
   reasoningEffort: ["reasoning_effort"],
   asksForUsage: true,
   tellsParallelCalls: false,
+  forcesCalls: true,
   strictForcedCalls: false,
   priority: false,
   base64Embeddings: true,

@@ -36,7 +36,7 @@ export function parametersOf(
     ...Object.fromEntries(sampling),
     logprobs: effect(capabilities.logprobs),
     tools,
-    tool_choice: tools,
+    tool_choice: tools === "honoured" && !dialect.forcesCalls ? "emulated" : tools,
     parallel_tool_calls: tools,
     json_schema: effect(capabilities.structuredOutput),
     reasoning_effort: hasEffort ? "honoured" : "without_effect",
