@@ -66,6 +66,7 @@ export {
 export type { EventResult } from "./events/event-result.ts";
 export { EventReader } from "./events/read-event.ts";
 export type { ToolCallPlace } from "./events/write-event.ts";
+export { ChunkFilter } from "./fetch/chunk-filter.ts";
 export { type NnrpFetch, type NnrpFetchOptions, nnrpFetch } from "./fetch/nnrp-fetch.ts";
 export type { Connect } from "./fetch/session-holder.ts";
 export { type JsonObject, maxJsonLevels, type ParsedObject, parseObject } from "./json.ts";
