@@ -5,8 +5,10 @@ export interface LogEntry {
   /** From 1, without a gap. */
   readonly sequence: number;
   readonly event: ResponseEvent;
-  /** The text made of this entry last, and its format: one render for all readers of that format. */
-  rendering?: { readonly format: string; readonly text: string };
+  /** Format in which the entry was rendered last. */
+  renderedAs?: string;
+  /** The text that was made in it, from the second reader on: most entries have one, for whom keeping it is waste. */
+  rendering?: string | undefined;
 }
 
 /** One reader at its own place. A reader that is not read costs nothing beyond the log. */

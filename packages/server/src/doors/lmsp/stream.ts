@@ -25,9 +25,11 @@ export function createRenderer(headers: Readonly<Record<string, string>>): Strea
 }
 
 function renderEntry(entry: LogEntry): string {
-  if (entry.rendering?.format === format) return entry.rendering.text;
+  const isKnown = entry.renderedAs === format;
+  if (isKnown && entry.rendering !== undefined) return entry.rendering;
   const text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${dataOf(entry)}\n\n`;
-  entry.rendering = { format, text };
+  entry.rendering = isKnown ? text : undefined;
+  entry.renderedAs = format;
   return text;
 }
 
