@@ -123,6 +123,19 @@ describe("responses", () => {
     expect(core.scheduler).toMatchObject({ running: 1, queued: 0 });
   });
 
+  it("counts what was made before it was cancelled (CAN-01)", async () => {
+    const { responses, backend } = setUp();
+    backend.answer = async function* (_request, signal) {
+      yield [{ type: "accepted", inputTokens: 9 }];
+      yield ["a", "b", "c"].map((delta) => ({ type: "text", candidate: 0, delta }));
+      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const owned = await responses.create(request, testCaller, "lmsp");
+    await settle();
+    await responses.cancel(owned.id, testCaller.principal);
+    expect((await owned.done).usage).toMatchObject({ inputTokens: 9, outputTokens: 3 });
+  });
+
   it("fails at its deadline, queued or running, and never reaches a backend when it was queued", async () => {
     const { responses, backend, clock } = setUp({ parallel: 1 });
     backend.answer = gatedAnswer().answer;

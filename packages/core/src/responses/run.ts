@@ -42,6 +42,9 @@ export class Run {
   #sequence = 0;
   /** The first output was noted, or says nothing. */
   #hasOutput = false;
+  /** Pieces of output: a lower bound of its tokens where the backend has told no number. */
+  #pieces = 0;
+  #hasUsage = false;
   #ended = false;
 
   constructor(options: RunOptions) {
@@ -131,6 +134,7 @@ export class Run {
         this.#noteUsage(event);
         return;
       default: {
+        if (event.type !== "finish") this.#pieces += 1;
         const before = batch.length;
         this.#assembler.assemble(event, batch, atMs);
         if (!this.#hasOutput && batch.length > before) this.#noteFirstOutput(atMs);
@@ -160,6 +164,7 @@ export class Run {
 
   #noteUsage(event: Extract<BackendEvent, { type: "usage" }>): void {
     const { usage, loadMs, promptMs, generationMs } = event;
+    this.#hasUsage = true;
     this.#fold.setUsage(usage);
     this.#fold.addTimings({ loadMs, promptMs, generationMs });
   }
@@ -182,7 +187,10 @@ export class Run {
     this.#clearDeadline();
     const batch: ResponseEvent[] = [];
     const atMs = this.#elapsed();
-    if (error !== undefined) this.#assembler.closeAll(batch, atMs);
+    if (error !== undefined) {
+      this.#assembler.closeAll(batch, atMs);
+      this.#countPieces();
+    }
     this.#fold.addTimings({ totalMs: atMs });
     const outcome = outcomeOf(this.#fold.finishes, error);
     this.#fold.setOutcome(outcome, this.#options.clock.now());
@@ -192,6 +200,13 @@ export class Run {
     this.#options.onEnd(response, error);
     this.#options.observer.responseEnded?.(response, error);
     this.#resolveDone(response);
+  }
+
+  /** What was made before a backend was stopped is counted, too. */
+  #countPieces(): void {
+    if (this.#hasUsage || this.#pieces === 0) return;
+    const none = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0 };
+    this.#fold.setUsage({ ...none, ...this.#fold.head.usage, outputTokens: this.#pieces });
   }
 
   #append(events: readonly ResponseEvent[]): void {
