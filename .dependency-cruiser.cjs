@@ -49,7 +49,11 @@ module.exports = {
       "^packages/server/src/(doors|backends)/([^/]+)/",
       "^packages/server/src/$1/(?!$2/|shared/)",
     ),
-    rule("only-the-nnrp-door-knows-nnrp", "^packages/server/src/doors/(?!nnrp/)", "^packages/(nnrp|profile)/"),
+    rule(
+      "only-the-nnrp-rooms-know-nnrp",
+      "^packages/server/src/(doors|backends)/(?!nnrp/)",
+      "^packages/(nnrp|profile)/",
+    ),
     rule("shared-knows-no-door", "^packages/server/src/doors/shared/", "^packages/server/src/doors/(?!shared/)"),
     rule(
       "only-the-root-knows-all",

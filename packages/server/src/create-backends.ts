@@ -1,6 +1,7 @@
 import type { Backend } from "@plenum/core";
 import type { Logger } from "pino";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./backends/embedded/index.ts";
+import { createNnrpBackend } from "./backends/nnrp/index.ts";
 import { createOllamaBackend } from "./backends/ollama/index.ts";
 import { createOpenaiCompatibleBackend } from "./backends/openai-compatible/index.ts";
 import type { Config, RuntimeConfig } from "./config/index.ts";
@@ -59,13 +60,13 @@ function createRuntime(runtime: Runtime, { limits: { loadTimeoutMs } }: Config, 
   const options = {
     ...limits,
     id: name,
-    baseUrl: url,
     logger: logger.child({ room: "runtimes", runtime: name }),
   };
+  const key = apiKey === undefined ? {} : { apiKey };
+  if (kind === "nnrp") return createNnrpBackend({ ...options, ...key, url, headers });
   if (kind !== "ollama") {
-    const key = apiKey === undefined ? {} : { apiKey };
-    return createOpenaiCompatibleBackend({ ...options, kind, headers, ...key, loadTimeoutMs });
+    return createOpenaiCompatibleBackend({ ...options, baseUrl: url, kind, headers, ...key, loadTimeoutMs });
   }
   const authorization = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  return createOllamaBackend({ ...options, headers: { ...authorization, ...headers } });
+  return createOllamaBackend({ ...options, baseUrl: url, headers: { ...authorization, ...headers } });
 }

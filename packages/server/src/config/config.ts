@@ -115,7 +115,7 @@ export interface EmbeddedConfig {
   readonly models: Readonly<Record<string, EmbeddedModelConfig>>;
 }
 
-export type RuntimeKind = "ollama" | "openai-compatible" | "llama-server" | "vllm" | "lm-studio";
+export type RuntimeKind = "ollama" | "openai-compatible" | "llama-server" | "vllm" | "lm-studio" | "nnrp";
 
 export interface RuntimeConfig {
   /** Its id: `<name>/<model>` always names a model. */

@@ -1,3 +1,4 @@
+import { parseEndpoint } from "@plenum/nnrp";
 import { z } from "zod";
 import { list, oneOf, pattern, section, text, wholeNumber } from "./options.ts";
 
@@ -12,14 +13,30 @@ function isServerUrl(text: string): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === "";
 }
 
+/** An address of NNRP that says where to connect to. */
+function isNnrpUrl(text: string): boolean {
+  try {
+    const endpoint = parseEndpoint(text);
+    if (endpoint.kind === "application") return endpoint.application.port !== undefined;
+    const { locator } = endpoint;
+    return locator.carrier !== "quic" && !(locator.carrier === "websocket" && locator.target.includes("?"));
+  } catch {
+    return false;
+  }
+}
+
+const nnrpUrlError =
+  "an address such as nnrp://127.0.0.1:7412, nnrps://host:7412, wss://host/nnrp or unix:///run/nnrp.sock, without user, " +
+  "password or query (a key goes into api_key_env)";
 const urlError = "a URL such as http://127.0.0.1:8000, without user, password or query (a key goes into api_key_env)";
 
-const runtime = section({
-  kind: oneOf("What it speaks.", ["ollama", "openai-compatible", "llama-server", "vllm", "lm-studio"]),
+const runtimeSection = section({
+  kind: oneOf("What it speaks.", ["ollama", "openai-compatible", "llama-server", "vllm", "lm-studio", "nnrp"]),
   url: z
     .string({ error: urlError })
-    .refine(isServerUrl, { error: urlError })
-    .describe("Base URL, http or https, without /v1 or /api."),
+    .describe(
+      "Base URL, http or https, without /v1 or /api. For nnrp: its address, nnrp, nnrps, tcp, tls, ws, wss, unix or npipe.",
+    ),
   api_key: text("Sent as a bearer token. Absent: none.", "a key").optional(),
   api_key_env: pattern(
     "Name of the environment variable that holds the key; keeps it out of the file.",
@@ -53,6 +70,12 @@ const runtime = section({
     text("A name or pattern.", "a model name or a pattern with *"),
     "a list of model names",
   ).optional(),
+});
+
+const runtime = runtimeSection.superRefine(({ kind, url }, context) => {
+  const isNnrp = kind === "nnrp";
+  if (isNnrp ? isNnrpUrl(url) : isServerUrl(url)) return;
+  context.addIssue({ code: "custom", path: ["url"], message: isNnrp ? nnrpUrlError : urlError });
 });
 
 /** A mapping from the runtime's name, which is its id in the catalog. */

@@ -44,6 +44,20 @@ runtimes:
   ]);
 });
 
+test.each([
+  "nnrp://h:1",
+  "nnrps://h:1",
+  "tcp://[::1]:1",
+  "tls://h:1",
+  "ws://h/nnrp",
+  "wss://h:1/n",
+  "unix:///a/b",
+  "npipe://n",
+])("%s is an address of NNRP", async (url) => {
+  const { runtimes } = await load(`runtimes: { far: { kind: nnrp, url: "${url}", api_key: k } }`);
+  expect(runtimes).toEqual([{ name: "far", kind: "nnrp", url, apiKey: "k", headers: {} }]);
+});
+
 test.each<[string, string, ConfigFlags, Environment, boolean]>([
   ["default", "", {}, {}, true],
   ["file", "find_local_runtimes: false", {}, {}, false],
@@ -76,6 +90,10 @@ test.each([
   ["password in the url", `a: { kind: ollama, url: "http://u:s3cret@host" }`, /without user, password or query/],
   ["query in the url", `a: { kind: ollama, url: "http://host/?key=s3cret" }`, /without user, password or query/],
   ["another protocol", `a: { kind: ollama, url: "ftp://host" }`, /expected a URL such as/],
+  ["http for nnrp", `a: { kind: nnrp, ${url} }`, /url: expected an address such as nnrp:/],
+  ["nnrp for another kind", 'a: { kind: vllm, url: "nnrp://h:1" }', /url: expected a URL such as http/],
+  ["nnrp without a port", 'a: { kind: nnrp, url: "nnrp://h" }', /url: expected an address such as nnrp:/],
+  ["a token in the query", 'a: { kind: nnrp, url: "ws://h/nnrp?token=s3cret" }', /without user, password or query/],
   ["a key that is no text", `a: { kind: ollama, ${url}, api_key: [s3cret] }`, /api_key: expected a key$/],
   [
     "a key in place of its variable",
