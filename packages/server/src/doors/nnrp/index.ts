@@ -85,8 +85,8 @@ function isForeign({ payloads }: ServerOperation): boolean {
 
 function answer(context: DoorContext, operation: ServerOperation): OperationListener | undefined {
   const call = readCall(context, operation);
-  // After what came together with the submit: PRIORITY_UPDATE, DEADLINE, BUDGET_UPDATE, CANCEL.
-  if (call !== undefined) queueMicrotask(() => void run(call));
+  // After what came in the same turn, right behind the submit: PRIORITY_UPDATE, DEADLINE, BUDGET_UPDATE, CANCEL.
+  if (call !== undefined) setImmediate(() => void run(call));
   return call;
 }
 

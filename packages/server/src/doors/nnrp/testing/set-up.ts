@@ -35,13 +35,16 @@ export interface ConnectOptions extends ClientOptions {
 
 export interface SetUpOptions extends Omit<TestCoreOptions, "backends"> {
   readonly door?: Omit<NnrpDoorOptions, "core">;
+  /** Responses that a model runs at once. @default 64 */
+  readonly parallel?: number;
 }
 
 /** The door over carriers in memory, with a scripted backend: `m-tiny` chats, `e-tiny` embeds. */
-export function setUp({ door: doorOptions, ...coreOptions }: SetUpOptions = {}): Bench {
+export function setUp({ door: doorOptions, parallel = 64, ...coreOptions }: SetUpOptions = {}): Bench {
+  const limits = { contextTokens: 4096, parallel };
   const backend = new ScriptedBackend("scripted", [
-    scriptedModel("m-tiny", { aliases: ["tiny"] }),
-    scriptedModel("e-tiny", { capabilities: { ...capabilities, chat: false, embeddings: true } }),
+    scriptedModel("m-tiny", { aliases: ["tiny"], limits }),
+    scriptedModel("e-tiny", { limits, capabilities: { ...capabilities, chat: false, embeddings: true } }),
   ]);
   const core = createTestCore({ ...coreOptions, backends: [backend] });
   const problems: string[] = [];
