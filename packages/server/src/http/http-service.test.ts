@@ -103,7 +103,7 @@ describe("http service", () => {
     expect((await send({ path: "/healthz", headers })).status).toBe(403);
   });
 
-  it("lets an allowed page in, also without a token for the preflight, and lets it read errors", async () => {
+  it("lets an allowed page in, also without a token for the preflight, and lets it read errors (CORS-01)", async () => {
     await service.close();
     await start({}, [{ principal: "ann", sha256: testSha256("secret"), scopes: ["infer"] }]);
     const origin = "https://app.example";

@@ -138,7 +138,7 @@ describe("lmsp door", () => {
     expect(answer.headers["location"]).toBe(`/lmsp/v1/responses/${answer.headers["x-lmsp-response-id"]}`);
   });
 
-  it("resumes after every event with the same bytes, by header and by query", async () => {
+  it("resumes after every event with the same bytes, by header and by query (LMSP-01)", async () => {
     const { core, backend } = setUp();
     backend.answer = textAnswer(["a", "b", "é🦀"]);
     const whole = await callDoor(door, core, post({ stream: true }));

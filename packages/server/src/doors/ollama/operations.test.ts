@@ -119,11 +119,15 @@ describe("load and unload", () => {
 describe("requests", () => {
   test.each([
     ["-1", -1],
+    [-1, -1],
+    ["-1m", -1],
+    ["0", 0],
     [0, 0],
     ["5m", 300_000],
     [300, 300_000],
+    ["1h30m", 5_400_000],
     [null, undefined],
-  ])("keep_alive %j reaches the core", async (keep_alive, keepAliveMs) => {
+  ])("keep_alive %j reaches the core (OLL-01)", async (keep_alive, keepAliveMs) => {
     const { backend, post } = setUp();
     await post("/api/chat", { model: "m", messages, keep_alive });
     expect(backend.requests[0]?.keepAliveMs).toBe(keepAliveMs);
