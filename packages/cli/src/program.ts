@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addBench } from "./commands/bench.ts";
+import { addBridge } from "./commands/bridge.ts";
+import { addConformance } from "./commands/conformance.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEngine } from "./commands/engine.ts";
 import { addModels } from "./commands/models.ts";
@@ -71,11 +73,13 @@ export function createProgram(around: Surroundings, done: (code: ExitCode) => vo
     .showHelpAfterError("(--help tells more)")
     .addHelpText("after", helpEnd);
   addServe(program, around, version, done);
+  addBridge(program, around, version, done);
   addModels(program, around, done);
   addRun(program, around, done);
   addToken(program, around, done);
   addBench(program, around, done);
   addDoctor(program, around, version, done);
   addEngine(program, around, done);
+  addConformance(program, around, done);
   return program;
 }

@@ -1,0 +1,83 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type ApiProfileFlags, planVariable, resultsVariable } from "../conformance/nnrp/api-profile-flags.ts";
+import { type WireTargetFlags, type WireTransport, wireTransports } from "../conformance/nnrp/wire-target-flags.ts";
+import type { ExitCode } from "../exit-codes.ts";
+import { wholeWithin } from "../read-number.ts";
+import type { Surroundings } from "../surroundings.ts";
+
+/** Adds `plenum conformance nnrp`. */
+export function addConformance(program: Command, around: Surroundings, done: (code: ExitCode) => void): void {
+  const nnrp = program
+    .command("conformance")
+    .summary("judge implementations of a protocol")
+    .description("Judges implementations of a protocol, this one's among them.")
+    .command("nnrp")
+    .summary("judge NNRP and its profile openai-compatible/1")
+    .description(
+      "Judges services that speak NNRP with the profile openai-compatible/1, and is judged by outside suites.",
+    );
+  addApiProfile(nnrp, around, done);
+  addWireTarget(nnrp, around, done);
+}
+
+function addApiProfile(nnrp: Command, around: Surroundings, done: (code: ExitCode) => void): void {
+  nnrp
+    .command("api-profile")
+    .summary("run an API profile plan of nnrp-conformance")
+    .description(
+      "Runs the cases of a plan that nnrp-conformance made (`api-profile-plan`) and writes its case results. Each case " +
+        "goes over an NNRP connection of its own to this service's door and core, with a backend whose answers are fixed.",
+    )
+    .option("--plan <file>", `execution plan (${planVariable})`)
+    .option("--output <file>", `where the case results go (${resultsVariable})`)
+    .option("--json", "print the case results as JSON")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  plenum conformance nnrp api-profile --plan plan.json --output results.json`,
+    )
+    .action(async (flags: ApiProfileFlags) => {
+      const { apiProfile } = await import("../conformance/nnrp/api-profile-command.ts");
+      done(await apiProfile(flags, around));
+    });
+}
+
+function addWireTarget(nnrp: Command, around: Surroundings, done: (code: ExitCode) => void): void {
+  nnrp
+    .command("wire-target")
+    .summary("stand as a target of nnrp-conformance's live scenarios")
+    .description(
+      "As a server: opens this service's door and core with fixed answers on free ports, writes the target manifest, and " +
+        "stays until SIGTERM or Ctrl-C. As a client: writes the manifest with free ports, waits until the suite listens " +
+        "there, does one exchange on each, and ends.",
+    )
+    .addOption(
+      new Option("--role <role>", "server or client; the suite is the other")
+        .choices(["server", "client"])
+        .makeOptionMandatory(),
+    )
+    .requiredOption("--ready-output <file>", "where the target manifest goes, once everything is open")
+    .option("--transports <list>", "tcp, ipc, websocket (default: all; as a client: tcp, websocket)", readTransports)
+    .option("--tls <folder>", "cert.der and key.der (PKCS #8) for localhost: WebSocket is then wss")
+    .option("--wait <seconds>", "as a client: how long the suite may take, 1 … 3600", wholeWithin(1, 3600), 60)
+    .option("--json", "print the manifest as JSON")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  plenum conformance nnrp wire-target --role server --ready-output target.json
+  plenum conformance nnrp wire-target --role client --ready-output target.json --transports tcp`,
+    )
+    .action(async (flags: WireTargetFlags) => {
+      const { wireTarget } = await import("../conformance/nnrp/wire-target-command.ts");
+      done(await wireTarget(flags, around));
+    });
+}
+
+function readTransports(value: string): readonly WireTransport[] {
+  const names = value.split(",").map((name) => name.trim());
+  const transports = wireTransports.filter((name) => names.includes(name));
+  if (transports.length === new Set(names).size) return transports;
+  throw new InvalidArgumentError("It is no list such as tcp,ipc,websocket.");
+}

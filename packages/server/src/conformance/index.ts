@@ -1,0 +1,1 @@
+export { type ConformanceService, type ConformanceServiceOptions, createConformanceService } from "./service.ts";
