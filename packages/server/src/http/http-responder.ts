@@ -66,10 +66,7 @@ export class HttpResponder implements Responder {
   write(text: string): boolean {
     if (this.#raw.destroyed || this.#raw.writableEnded || text === "") return true;
     const isTaken = this.#raw.write(this.#isFramed ? chunk(text) : text);
-    if (!isTaken) {
-      this.#watchDrain();
-      this.#watchStall();
-    }
+    if (!isTaken) this.#watchTaking();
     return isTaken;
   }
 
@@ -82,9 +79,33 @@ export class HttpResponder implements Responder {
     if (raw.destroyed || raw.writableEnded) return;
     if (this.#isFramed) raw.end(text === "" ? lastChunk : chunk(text) + lastChunk);
     else if (text === "") raw.end();
+    else if (text.length > pieceBytes) this.#endInPieces(Buffer.from(text));
     else raw.end(text);
-    // What is left in the socket's buffer must be taken in time, too.
+    this.#watchLeaving();
+  }
+
+  /** A long answer leaves piece by piece, which shows that its client takes it, however slowly. */
+  #endInPieces(body: Buffer): void {
+    const raw = this.#raw;
+    if (body.length <= pieceBytes) {
+      raw.end(body);
+      this.#watchLeaving();
+      return;
+    }
+    this.#drain = () => this.#endInPieces(body.subarray(pieceBytes));
+    if (raw.write(body.subarray(0, pieceBytes))) this.#drain();
+    else this.#watchTaking();
+  }
+
+  /** What is left in the socket's buffer must be taken in time, too. */
+  #watchLeaving(): void {
+    const raw = this.#raw;
     if (!raw.writableFinished && raw.writableLength > 0) this.#watchStall();
+  }
+
+  #watchTaking(): void {
+    this.#watchDrain();
+    this.#watchStall();
   }
 
   #watchDrain(): void {
@@ -98,11 +119,14 @@ export class HttpResponder implements Responder {
     const { stallTimeoutMs, socket } = this.#options;
     clearTimeout(this.#stallTimer);
     if (stallTimeoutMs === 0) return;
-    this.#stallTimer = setTimeout(() => socket.destroy(), stallTimeoutMs).unref();
-    this.#raw.once("finish", () => clearTimeout(this.#stallTimer));
+    // While an answer waits behind another one of its connection, nothing is for its client to take.
+    if (this.#raw.socket === null) this.#raw.once("socket", () => this.#watchStall());
+    else this.#stallTimer = setTimeout(() => socket.destroy(), stallTimeoutMs).unref();
   }
 }
 
+/** Bytes of a long answer that its client must take within the time to stall. */
+const pieceBytes = 1024 * 1024;
 const ndjson = "application/x-ndjson";
 /** RFC 9112 §7.1 */
 const lastChunk = "0\r\n\r\n";
