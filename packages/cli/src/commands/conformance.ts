@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type ApiProfileFlags, planVariable, resultsVariable } from "../conformance/nnrp/api-profile-flags.ts";
+import type { TargetFlags } from "../conformance/nnrp/target-flags.ts";
 import { type WireTargetFlags, type WireTransport, wireTransports } from "../conformance/nnrp/wire-target-flags.ts";
 import type { ExitCode } from "../exit-codes.ts";
 import { wholeWithin } from "../read-number.ts";
@@ -16,8 +17,44 @@ export function addConformance(program: Command, around: Surroundings, done: (co
     .description(
       "Judges services that speak NNRP with the profile openai-compatible/1, and is judged by outside suites.",
     );
+  addRunCases(nnrp, around, done);
   addApiProfile(nnrp, around, done);
   addWireTarget(nnrp, around, done);
+}
+
+function addRunCases(nnrp: Command, around: Surroundings, done: (code: ExitCode) => void): void {
+  nnrp
+    .command("run", { isDefault: true })
+    .summary("judge a service; `run` may be left out")
+    .description(
+      "Judges any service: the recipes of nnrp-conformance, what becomes of nnrp.diagnostics, and wrong requests. Each case " +
+        "goes over a connection of its own, and every packet of the service is checked. What the service does not claim " +
+        "in its capability document is skipped.",
+    )
+    .requiredOption(
+      "--target <address>",
+      "such as nnrp://host:port, tcp://…, tls://…, ws://…/nnrp, wss://… or unix:///path",
+    )
+    .option("--capabilities <source>", "capability document: a file or an HTTP address (default: asked of the service)")
+    .option("--model <name>", "answers chats (default: example-model, else the first model)")
+    .option("--error-model <name>", "always fails in the backend (default: backend-error, where there is one)")
+    .option("--token <token>", "bearer token, sent in each request (PLENUM_TOKEN)")
+    .option("--timeout <seconds>", "longest time of a case, 1 … 600", wholeWithin(1, 600), 30)
+    .option("--output <file>", "where the report goes, as JSON")
+    .option("--emit-vectors <file>", "where every packet of every case goes, as JSON")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  plenum conformance nnrp --target nnrp://127.0.0.1:7412
+  plenum conformance nnrp --target ws://127.0.0.1:7411/nnrp --model smollm2:135m --output report.json
+  plenum conformance nnrp --target unix:///run/nnrp.sock --capabilities capabilities.json --emit-vectors vectors.json`,
+    )
+    .action(async (flags: TargetFlags) => {
+      const { judgeTarget } = await import("../conformance/nnrp/target-command.ts");
+      done(await judgeTarget(flags, around));
+    });
 }
 
 function addApiProfile(nnrp: Command, around: Surroundings, done: (code: ExitCode) => void): void {
