@@ -51,6 +51,8 @@ class StreamPump {
   readonly #reject: (error: unknown) => void;
   /** Ends what this stream waits for: timers, the connection. */
   readonly #waits: (() => void)[] = [];
+  /** Ends the wait for headers without output. */
+  #stopHeaders: () => void = () => {};
   #held: LogEntry[] = [];
   #isScheduled = false;
   #isBlocked = false;
@@ -76,7 +78,7 @@ class StreamPump {
     });
     this.#guard(() => {
       if (headersAfterMs === 0) this.#start();
-      this.#waits.push(clock.after(headersAfterMs, () => this.#guard(() => this.#start())));
+      else this.#stopHeaders = clock.after(headersAfterMs, () => this.#guard(() => this.#start()));
       this.#comment();
       this.#flush();
     });
@@ -160,6 +162,7 @@ class StreamPump {
   #start(): void {
     const { responder, renderer } = this.#options;
     if (this.#hasEnded || responder.hasStarted) return;
+    this.#stopHeaders();
     responder.start(200, renderer.headers);
     let text = "";
     for (const entry of this.#held) text += renderer.render(entry);
@@ -202,6 +205,7 @@ class StreamPump {
   #finish(): void {
     this.#hasEnded = true;
     this.#options.reader.close();
+    this.#stopHeaders();
     for (const forget of this.#waits) forget();
   }
 }
