@@ -1,5 +1,5 @@
-import type { Backend } from "@plenum/core";
-import type { Logger } from "pino";
+import { type Backend, CoreError } from "@plenum/core";
+import { type Logger, pino } from "pino";
 import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./backends/embedded/index.ts";
 import { createNnrpBackend } from "./backends/nnrp/index.ts";
 import { createOllamaBackend } from "./backends/ollama/index.ts";
@@ -51,6 +51,23 @@ async function createFound(config: Config, logger: Logger): Promise<readonly Bac
     logger.info({ runtime: name, kind, url: baseUrl }, "runtime found on this machine");
     return createRuntime({ name, kind, url: baseUrl, headers: {} }, config, logger);
   });
+}
+
+/**
+ * Looks whether a runtime can be used.
+ * @throws CoreError backend-unavailable and others, whose sentence says what to do
+ */
+export async function checkRuntime(runtime: RuntimeConfig, config: Config): Promise<void> {
+  const backend = createRuntime(runtime, config, pino({ level: "silent" }));
+  try {
+    await backend.ready;
+    // No model has this name, but only a runtime that answers can say so.
+    await backend.load("", {}, new AbortController().signal);
+  } catch (error) {
+    if (!(error instanceof CoreError && error.code === "model-not-found")) throw error;
+  } finally {
+    await backend.close();
+  }
 }
 
 type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };

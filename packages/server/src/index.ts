@@ -32,7 +32,7 @@ export {
   type Scope,
   type TokenConfig,
 } from "./config/index.ts";
-export { embeddedOptions } from "./create-backends.ts";
+export { checkRuntime, embeddedOptions } from "./create-backends.ts";
 export { findLocalRuntimes, type LocalRuntime } from "./discovery/local/index.ts";
 export {
   type EnsuredModelFile,

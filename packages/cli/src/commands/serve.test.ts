@@ -112,7 +112,7 @@ const facts = {
       { kind: "ollama", url: "http://127.0.0.1:7411" },
     ],
   },
-  config: { models: "/home/ada/.plenum/models", name: "studio" },
+  config: { models: "/home/ada/.plenum/models", name: "studio", embedded: { enabled: true } },
   version: "1.2.3",
 };
 

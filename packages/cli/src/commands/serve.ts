@@ -1,4 +1,4 @@
-import type { Config, ConfigFlags, ListenError, PlenumServer } from "@plenum/server";
+import type { Config, ConfigFlags, ListenError, LoadConfigOptions, PlenumServer } from "@plenum/server";
 import { type Command, Option } from "commander";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { CommandError } from "../report-error.ts";
@@ -49,24 +49,45 @@ All options of the file: docs/reference/configuration.md`,
     .action(async (flags: ServeFlags) => done(await serve(flags, around, version)));
 }
 
-type ServeFlags = Omit<ConfigFlags, "starterModel" | "localRuntimes"> & {
+interface ServeFlags extends Omit<ConfigFlags, "starterModel" | "localRuntimes"> {
   readonly starterModel: boolean;
   readonly localRuntimes: boolean;
-};
+}
 
-async function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
+function serve(flags: ServeFlags, around: Surroundings, version: string): Promise<ExitCode> {
+  const { starterModel, localRuntimes, ...others } = flags;
+  // commander says `true` for a --no flag that is absent: the file may still say no.
+  const given = { ...others, ...(!starterModel && { starterModel }), ...(!localRuntimes && { localRuntimes }) };
+  return runService({ flags: given }, around, version);
+}
+
+export interface ServicePreset {
+  readonly flags: ConfigFlags;
+  /** What the command sets whatever the file says. */
+  readonly preset?: LoadConfigOptions["preset"];
+  /** What must be right before anything is started. */
+  readonly check?: (config: Config) => Promise<void>;
+}
+
+/** Runs a service until it is told to stop. */
+export async function runService(
+  { flags, preset, check }: ServicePreset,
+  around: Surroundings,
+  version: string,
+): Promise<ExitCode> {
   around.outliveReader();
   const stop = new AbortController();
   const forget = around.onSignal(stopOnSignal(stop, around));
   try {
     const { createServer, loadConfig } = await import("@plenum/server");
-    const { starterModel, localRuntimes, ...others } = flags;
-    // commander says `true` for a --no flag that is absent: the file may still say no.
     const config = await loadConfig({
-      flags: { ...others, ...(!starterModel && { starterModel }), ...(!localRuntimes && { localRuntimes }) },
+      flags,
+      ...(preset !== undefined && { preset }),
       env: around.env,
       isTerminal: around.output.isTerminal,
     });
+    await check?.(config);
+    stop.signal.throwIfAborted();
     const { fetchStarterModel } = await import("../serve/starter-model.ts");
     await fetchStarterModel(config, around, stop.signal);
     const server = await createServer(config);

@@ -25,7 +25,7 @@ export async function announce(
 
 interface Announced {
   readonly server: Pick<PlenumServer, "url" | "interfaces">;
-  readonly config: Pick<Config, "models" | "name">;
+  readonly config: Pick<Config, "models" | "name"> & { readonly embedded: Pick<Config["embedded"], "enabled"> };
   readonly version: string;
   /** Model for the example; undefined: none is known. */
   readonly model: string | undefined;
@@ -51,7 +51,6 @@ Try it:
 Next:
   ${`${command} models`.padEnd(width)}what it can run
   ${`${command} run ${model ?? "MODEL"}`.padEnd(width)}chat in this terminal
-  ${"more models".padEnd(width)}put GGUF files into ${config.models}
-  ${"Ctrl-C".padEnd(width)}stop
+${config.embedded.enabled ? `  ${"more models".padEnd(width)}put GGUF files into ${config.models}\n` : ""}  ${"Ctrl-C".padEnd(width)}stop
 `;
 }

@@ -17,6 +17,8 @@ const configFileName = "plenum.config.yaml";
 export interface LoadConfigOptions {
   /** Flags of the command line; they win over everything. */
   readonly flags: ConfigFlags;
+  /** What a command sets whatever the file says; it wins over the flags. @default nothing */
+  readonly preset?: readonly Override[];
   /** Environment; it wins over the file. */
   readonly env: Environment;
   /** Folder that relative flags and variables count from. Default: the process's. */
@@ -38,7 +40,7 @@ interface FoundFile {
 export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
   const cwd = options.cwd ?? process.cwd();
   const found = await findFile(options, cwd);
-  const overrides = collectOverrides(options.flags, options.env);
+  const overrides = [...collectOverrides(options.flags, options.env), ...(options.preset ?? [])];
   const data = applyOverrides(found?.document.data ?? {}, overrides);
   const parsed = configSchema.safeParse(data);
   const document = found?.document;

@@ -53,6 +53,7 @@ export function endProblem(call: ProfileCall, end: CallEnd, { model, hasDeadline
 }
 
 function byStatus(error: ProfileError, status: number, details: ProblemDetails): CoreError {
+  if (status === 401 || status === 403) return keyProblem(undefined, details);
   const known = upstreamError({ status, headers: {}, body: { error }, text: "" }, details);
   return new CoreError(known.code, known.detail, { ...details, ...known.details }, { logDetail: known.logDetail });
 }
@@ -119,7 +120,7 @@ function sessionProblem(error: NnrpError): CoreError {
   return new CoreError(error.retryLater ? "overloaded" : "backend-unavailable", detail, {}, { cause: error });
 }
 
-function keyProblem(cause: NnrpError): CoreError {
-  const detail = "The runtime does not accept this service's key; correct its apiKey.";
-  return new CoreError("backend-error", detail, {}, { cause });
+function keyProblem(cause?: NnrpError, details: ProblemDetails = {}): CoreError {
+  const detail = "The runtime does not accept this service's key; correct its api_key.";
+  return new CoreError("backend-error", detail, { ...details, backendStatus: 401 }, { cause });
 }

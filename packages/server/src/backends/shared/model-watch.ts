@@ -42,6 +42,8 @@ export class ModelWatch<Facts extends { readonly name: string }> {
   #facts: readonly Facts[];
   #state: WatchedState = { state: "unavailable", stateDetail: "The runtime has not been looked at yet; ask again." };
   #models: readonly BackendModel[] = [];
+  /** What keeps the runtime away. */
+  #problem: CoreError | undefined;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
   #running: { readonly done: Promise<void>; readonly abort: AbortController } | undefined;
@@ -67,14 +69,14 @@ export class ModelWatch<Facts extends { readonly name: string }> {
     return this.#state.stateDetail;
   }
 
-  /** @throws CoreError model-not-found; backend-unavailable while nothing is known of the server */
+  /** @throws CoreError model-not-found; while nothing is known of the runtime, what keeps it away: backend-unavailable and others */
   require(name: string): BackendModel {
     const model = this.#models.find((each) => each.name === name || each.aliases.includes(name));
     if (model !== undefined) return model;
     if (!this.isReachable && this.#models.length === 0) {
-      throw new CoreError("backend-unavailable", this.#state.stateDetail ?? "The runtime can't be reached.", {
-        model: name,
-      });
+      const { code = "backend-unavailable", details } = this.#problem ?? {};
+      const detail = this.#state.stateDetail ?? "The runtime can't be reached.";
+      throw new CoreError(code, detail, { ...details, model: name });
     }
     const detail = `${this.#options.id} has no model ${name}; the list of models tells what there is.`;
     throw new CoreError("model-not-found", detail, { model: name, param: "model" });
@@ -144,6 +146,7 @@ export class ModelWatch<Facts extends { readonly name: string }> {
 
   #away(error: CoreError): void {
     this.#failures += 1;
+    this.#problem = error;
     if (error.code === "model-loading") {
       this.#enter({ state: "loading" });
       return;
