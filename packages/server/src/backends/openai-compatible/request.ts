@@ -8,9 +8,9 @@ export interface UpstreamBody {
   readonly body: Body;
 }
 
-/** True: the answer is asked for in one piece. */
-export function isWhole({ delivery }: BackendRequest, { stopsWhole }: Dialect): boolean {
-  return delivery === "whole" && stopsWhole;
+/** True: the answer is asked for in one piece. Several are not: some servers count only one, and pieces tell more. */
+export function isWhole({ delivery, candidates }: BackendRequest, { stopsWhole }: Dialect): boolean {
+  return delivery === "whole" && stopsWhole && candidates === 1;
 }
 
 /** A core request in the server's words. */
