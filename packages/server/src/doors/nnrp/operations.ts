@@ -1,4 +1,4 @@
-import { type Caller, CoreError, requireScope, type Scope, usableModels } from "@plenum/core";
+import { type Caller, CoreError, isTerminal, requireScope, type Scope, usableModels } from "@plenum/core";
 import { type OperationName, responsesEvents } from "@plenum/profile";
 import { z } from "zod";
 import { toChatRequest } from "../shared/openai/chat/request.ts";
@@ -21,6 +21,7 @@ import { capabilitiesOf } from "./capabilities.ts";
 import { toWireError } from "./errors.ts";
 import { LogPump } from "./log-pump.ts";
 import { createRenderer, endWith, type Rendering, runConverted } from "./run-response.ts";
+import type { Ending } from "./stream.ts";
 
 /** What a client can ask for. */
 export interface Operation {
@@ -104,14 +105,21 @@ async function followResponse(call: Call, { principal }: Caller): Promise<void> 
   const form = continued.get(response.id);
   if (form !== undefined) call.writeAgain(form.wantsChunks);
   const { rendering, isStream } = form ?? { rendering: chatRendering(false, (path) => path), isStream: true };
-  const reader = await core.responses.events(response.id, 0, principal);
-  if (reader === undefined) throw new CoreError("events-expired", "The events are no longer kept.");
+  const end = (ending: Ending): void => endWith(call, ending, rendering);
+  // Of an answer in one piece only the end may be kept.
+  const hasEvents = core.log.extent(response.id) !== undefined;
+  const reader = hasEvents ? await core.responses.events(response.id, 0, principal) : undefined;
+  if (reader === undefined) {
+    if (!isTerminal(response)) throw new CoreError("events-expired", "The events are no longer kept.");
+    end({ response });
+    return;
+  }
   const pump = new LogPump({
     call,
     reader,
     renderer: createRenderer(call, rendering, isStream),
     skip: after ?? 0,
-    onEnd: (ending) => endWith(call, ending, rendering),
+    onEnd: end,
     onFault: (error) => call.fail(error),
   });
   call.onStop(() => pump.close());
