@@ -8,8 +8,8 @@ import {
   skipReason,
   startService,
 } from "../e2e/service.ts";
+import { ask } from "./ask.ts";
 import {
-  ask,
   llamaServerForChat,
   llamaServerForEmbeddings,
   noEmbeddingServer,

