@@ -34,6 +34,14 @@ describe("authenticator", () => {
     expect(auth.authenticate("right", "x").principal.id).toBe("ann");
   });
 
+  it("refuses a token that was good until it expired", () => {
+    const ownClock = new ManualClock();
+    const auth = new Authenticator([record("t", { expiresAtMs: ownClock.now() + 10 })], testSha256, ownClock);
+    expect(auth.authenticate("t", "x").principal.id).toBe("ann");
+    ownClock.advance(10);
+    expect(() => auth.authenticate("t", "x")).toThrow(expect.objectContaining({ code: "unauthorized" }));
+  });
+
   it("knows scopes and models", () => {
     const auth = new Authenticator([record("t", { models: ["llama*", "a.b"] })], testSha256, clock);
     const { principal } = auth.authenticate("t", "x");

@@ -38,7 +38,8 @@ export class Authenticator {
   }
 
   /**
-   * Digests are compared, not tokens, so that the time of a miss tells nothing about a token.
+   * A token is found by its digest, or by its hash among those that were good, so that the time of a miss tells nothing
+   * about a token.
    * @param bearer token of the request, undefined without one.
    * @param peer address of the client, for fairness while the service is open.
    * @throws CoreError unauthorized

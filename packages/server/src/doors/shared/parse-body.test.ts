@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { parseBody } from "./parse-body.ts";
@@ -63,4 +64,28 @@ it.each([
   ["no UTF-8", Uint8Array.of(0xff, 0xfe), "The body is not UTF-8."],
 ])("refuses %s", (_name, body, message) => {
   expect(() => parseBody(body, schema)).toThrow(expect.objectContaining({ code: "invalid-json", message }));
+});
+
+const anything = z.unknown();
+const nested = (levels: number): Uint8Array => encode("[".repeat(levels) + "]".repeat(levels));
+
+it("takes 256 levels and refuses more, before a parser walks them", () => {
+  expect(() => parseBody(nested(256), anything)).not.toThrow();
+  const refusal = expect.objectContaining({ code: "invalid-request", details: { limit: 256 } });
+  expect(() => parseBody(nested(257), anything)).toThrow(refusal);
+  expect(() => parseBody(encode("[".repeat(1_000_000)), anything)).toThrow(refusal);
+});
+
+it("counts no brackets within texts, whatever they hold", () => {
+  const piece = fc.constantFrom('"', "\\", "[".repeat(300), "}".repeat(300), "é");
+  const text = fc.array(piece).map((pieces) => pieces.join(""));
+  fc.assert(
+    fc.property(fc.array(text), fc.integer({ min: 250, max: 262 }), (texts, levels) => {
+      let value: unknown = texts;
+      for (let level = 1; level < levels; level += 1) value = { [texts[0] ?? ""]: value };
+      const parse = () => parseBody(encode(JSON.stringify(value)), anything);
+      if (levels <= 256) expect(parse()).toEqual(value);
+      else expect(parse).toThrow(expect.objectContaining({ code: "invalid-request" }));
+    }),
+  );
 });
