@@ -21,5 +21,6 @@ export const systemClock: Clock = {
     }
     return () => clearTimeout(timer as number);
   },
-  soon: typeof globalThis.setImmediate === "function" ? (call) => void setImmediate(call) : queueMicrotask,
+  // A page's function must not be called as a method of this object.
+  soon: typeof setImmediate === "function" ? (call) => void setImmediate(call) : (call) => queueMicrotask(call),
 };
