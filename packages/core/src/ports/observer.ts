@@ -9,11 +9,14 @@ export interface EmbeddingEnd {
   readonly error?: CoreError;
 }
 
-/** Told of what happens, for metrics and logs. Must be quick and must not throw. */
+/**
+ * Told of what happens, for metrics and logs. Must be quick and must not throw. A response that still runs is for a look,
+ * not to keep: it goes on changing, and its `output` is empty.
+ */
 export interface Observer {
   responseCreated?(response: Response): void;
   responseStarted?(response: Response): void;
-  /** First output of a response, with its ttft in `timings.firstTokenMs`. */
+  /** First output of a response, with its ttft in `timings.firstTokenMs`. Not told of answers that come in one piece. */
   responseFirstOutput?(response: Response): void;
   /** `error` has the cause that clients never see. */
   responseEnded?(response: Response, error: CoreError | undefined): void;
