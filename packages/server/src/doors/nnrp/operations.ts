@@ -1,4 +1,13 @@
-import { type Caller, CoreError, isTerminal, requireScope, type Scope, usableModels } from "@plenum/core";
+import {
+  type Caller,
+  type CatalogModel,
+  CoreError,
+  isTerminal,
+  requireScope,
+  type Scope,
+  usableModels,
+  wireName,
+} from "@plenum/core";
 import { type OperationName, responsesEvents } from "@plenum/profile";
 import { z } from "zod";
 import { toChatRequest } from "../shared/openai/chat/request.ts";
@@ -78,7 +87,18 @@ function listModels(call: Call, { principal }: Caller): void {
   const { core, level } = call.context;
   const models = usableModels(core.catalog, principal);
   call.tell({});
-  call.complete({ object: "list", data: models.map(toWireModel), nnrp: capabilitiesOf(core, level, models) });
+  call.complete({ object: "list", data: models.map(toListedModel), nnrp: capabilitiesOf(core, level, models) });
+}
+
+/** An entry of the list, with what the model can do (LMSP §4) and its context, for services that use this one. */
+function toListedModel(model: CatalogModel): object {
+  const { contextTokens } = model.limits;
+  const capabilities = Object.entries(model.capabilities).map(([name, can]) => [wireName(name), can]);
+  return {
+    ...toWireModel(model),
+    capabilities: Object.fromEntries(capabilities),
+    ...(contextTokens === undefined ? {} : { max_model_len: contextTokens }),
+  };
 }
 
 async function createEmbeddings(call: Call, caller: Caller): Promise<void> {
