@@ -6,7 +6,7 @@ import type { ServiceCounts } from "./processes/service.ts";
 import { type Json, measured } from "./service.ts";
 
 /** How many requests the long runs make. Below 10,000 to keep the suite short. */
-const rounds = Number(process.env["PLENUM_TEST_ROUNDS"] ?? 1_000);
+const rounds = Number(process.env["PLENUM_TEST_ROUNDS"] ?? 500);
 
 const apis = ["openai", "ollama"] as const;
 type Api = (typeof apis)[number];
