@@ -26,13 +26,16 @@ export interface PeerRun {
 const start = (program: string, words: readonly string[]) =>
   spawn(python ?? "", [program, ...words], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
 
-/** Runs the peer's client to its end. `words` come before the requests, which are names of `requests/*.json`. */
+/**
+ * Runs the peer's client to its end. `words` come before the requests, which are names of `requests/*.json`, or absolute
+ * paths of such files.
+ */
 export async function runPeerClient(
   endpoint: string,
   requests: readonly string[],
   words: readonly string[] = [],
 ): Promise<PeerRun> {
-  const files = requests.map((name) => `requests/${name}.json`);
+  const files = requests.map((name) => (name.startsWith("/") ? name : `requests/${name}.json`));
   const child = start("client.py", [...words, endpoint, ...files]);
   const lines: Line[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => lines.push(JSON.parse(line) as Line));
