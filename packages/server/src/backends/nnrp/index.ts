@@ -66,7 +66,6 @@ class NnrpBackend implements Backend {
       probeIntervalMs: settings.probeIntervalMs,
       awayIntervalMs: (failures) => backoffMs(failures, Math.random()),
       known: namedModels(settings.models),
-      startHint: "start it, or correct its url",
       look: (signal) => this.#look(signal),
       render: (facts, state, createdAtMs) => toBackendModel(facts, this.#document, state, settings, createdAtMs),
     });

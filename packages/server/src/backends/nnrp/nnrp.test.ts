@@ -159,11 +159,10 @@ describe("what is sent", () => {
 describe("errors", () => {
   const failing =
     (code: string, status: number, message = "because"): Script =>
-    ({ operation }) =>
-      operation.result(
-        { event: JSON.stringify({ type: "response.error", error: { type: "server_error", code, message } }) },
-        { status },
-      );
+    ({ operation }) => {
+      const error = { type: "server_error", code, message };
+      operation.result({ event: JSON.stringify({ type: "response.error", error }) }, { status });
+    };
 
   it.each([
     ["unsupported_model", 404, "because", "model-not-found"],

@@ -23,8 +23,8 @@ export interface ModelWatchOptions<Facts extends { readonly name: string }> {
   readonly awayIntervalMs: (failures: number) => number;
   /** What is known before the runtime was ever seen. */
   readonly known: readonly Facts[];
-  /** How a person starts it. */
-  readonly startHint: string;
+  /** How a person starts it, where its problems do not say so themselves. */
+  readonly startHint?: string;
   /** Asks the runtime for its models. @throws CoreError */
   readonly look: (signal: AbortSignal) => Promise<readonly Facts[]>;
   /** The catalog's entry of a model. @param createdAtMs when it was first seen */
@@ -152,7 +152,8 @@ export class ModelWatch<Facts extends { readonly name: string }> {
       return;
     }
     const { kind, startHint, problems } = this.#options;
-    const hint = error.code === "backend-unavailable" ? ` (${kind}: ${startHint}.)` : "";
+    const isAway = error.code === "backend-unavailable" && startHint !== undefined;
+    const hint = isAway ? ` (${kind}: ${startHint}.)` : "";
     this.#enter({ state: "unavailable", stateDetail: problems.named(error).detail + hint });
   }
 
