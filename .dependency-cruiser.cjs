@@ -54,6 +54,11 @@ module.exports = {
       "^packages/server/src/(doors|backends)/(?!nnrp/)",
       "^packages/(nnrp|profile)/",
     ),
+    rule(
+      "nnrp-door-knows-its-part",
+      "^packages/server/src/doors/nnrp/",
+      "^packages/(?!core/|nnrp/|profile/|server/src/doors/(nnrp|shared)/)",
+    ),
     rule("shared-knows-no-door", "^packages/server/src/doors/shared/", "^packages/server/src/doors/(?!shared/)"),
     rule(
       "only-the-root-knows-all",

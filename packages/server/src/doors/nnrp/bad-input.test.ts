@@ -252,7 +252,9 @@ describe("what each bad input gets", () => {
     const answers: string[] = [];
     await settled();
     client.send(probe);
-    for (let came = await client.next(); came?.frameId !== 100; came = await client.next()) {
+    for (;;) {
+      const came = await client.next();
+      if (came?.frameId === 100) break;
       // The stream that is in the way goes on.
       if (came?.type !== "PARTIAL_RESULT") answers.push(describePacket(came));
       if (came === undefined) break;

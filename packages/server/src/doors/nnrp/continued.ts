@@ -1,5 +1,5 @@
 import type { EventLog } from "@plenum/core";
-import type { Rendering } from "./run-response.ts";
+import type { Rendering } from "./rendering.ts";
 
 /** Most responses whose form is kept in mind. */
 const mostContinued = 1024;

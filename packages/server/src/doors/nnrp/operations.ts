@@ -29,7 +29,8 @@ import type { Call } from "./call.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { toWireError } from "./errors.ts";
 import { LogPump } from "./log-pump.ts";
-import { createRenderer, endWith, type Rendering, runConverted } from "./run-response.ts";
+import type { Rendering } from "./rendering.ts";
+import { createRenderer, endWith, runConverted } from "./run-response.ts";
 import type { Ending } from "./stream.ts";
 
 /** What a client can ask for. */

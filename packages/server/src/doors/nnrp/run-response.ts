@@ -1,20 +1,10 @@
-import { type Caller, CoreError, type OwnedResponse, type Response } from "@plenum/core";
+import { type Caller, CoreError, type OwnedResponse } from "@plenum/core";
 import type { StopCause } from "@plenum/nnrp";
 import { type ConvertedRequest, inWordsOf, renameProblem } from "../shared/openai/converted.ts";
-import type { EventSource } from "../shared/openai/event-source.ts";
 import type { Call } from "./call.ts";
 import { LogPump } from "./log-pump.ts";
+import type { Rendering } from "./rendering.ts";
 import { type Ending, ProfileRenderer } from "./stream.ts";
-
-/** How one API of OpenAI's shows a response. */
-export interface Rendering {
-  readonly counts: "choices" | "output";
-  /** The API's spelling of a field that the core names. */
-  readonly param: ConvertedRequest["param"];
-  /** Its own chunks. */
-  toSource(): EventSource;
-  toBody(response: Response): object;
-}
 
 /** Runs a converted request and answers as its API does, streamed or whole. */
 export async function runConverted(
