@@ -8,10 +8,11 @@ import { type Surroundings, withoutControls } from "../../surroundings.ts";
 import { loadCapabilities } from "./capability-source.ts";
 import { countOutcomes, skippedResult, toResult } from "./case-result.ts";
 import { casesFor } from "./cases.ts";
+import type { Observation } from "./observe.ts";
 import { resultLines } from "./report.ts";
 import type { TargetFlags } from "./target-flags.ts";
 import { type Run, toVectors } from "./vectors.ts";
-import type { Target } from "./visit.ts";
+import type { Judgement, Target } from "./visit.ts";
 import { writeWhole } from "./wire-target.ts";
 
 /** `plenum conformance nnrp run`: judges any service. */
@@ -29,7 +30,7 @@ export async function judgeTarget(flags: TargetFlags, around: Surroundings): Pro
     for (const { id, skip, run } of casesFor(document, flags)) {
       signal.throwIfAborted();
       if (skip === undefined) {
-        const judgement = await run(target);
+        const judgement = await run(target).catch((error: unknown) => lost(error, runs));
         runs.push({ result: toResult(id, judgement), packets: judgement.packets });
       } else runs.push({ result: skippedResult(id, skip), packets: [] });
     }
@@ -41,6 +42,13 @@ export async function judgeTarget(flags: TargetFlags, around: Surroundings): Pro
   } finally {
     end();
   }
+}
+
+/** A service that was there before and is gone has failed; one that never answered is told as such. */
+function lost(error: unknown, runs: readonly Run[]): Judgement {
+  if (!(error instanceof NnrpError) || !runs.some(({ packets }) => packets.length > 0)) throw error;
+  const observation: Observation = { events: [], terminal: "error", faults: [] };
+  return { observation, problems: [`No connection could be opened: ${error.message}.`], packets: [] };
 }
 
 /** The route is chosen once, so that every case goes the same way. */
