@@ -19,6 +19,8 @@ export function forkEngine(entry: URL, gpu?: ChildGpu): ChildProcess {
   const { NODE_OPTIONS: _options, NODE_V8_COVERAGE: _coverage, ...environment } = process.env;
   return fork(fileURLToPath(entry), [], {
     execArgv: [
+      // It makes little garbage; what V8 would reserve for more stays with the model.
+      "--max-semi-space-size=1",
       // TypeScript needs the loader; resolved here, since the child may run in any folder.
       ...(entry.pathname.endsWith(".ts") ? ["--conditions=@plenum/source", "--import", typeScriptLoader()] : []),
       ...(gpu === undefined ? [] : ["--import", gpuModule(gpu)]),
@@ -27,6 +29,9 @@ export function forkEngine(entry: URL, gpu?: ChildGpu): ChildProcess {
       ...environment,
       // One pool thread: with more, the kernel puts compute threads onto one core to spin against each other.
       UV_THREADPOOL_SIZE: "1",
+      // glibc gives large pieces that loading took back to the system, instead of keeping them for later ones.
+      MALLOC_ARENA_MAX: "1",
+      MALLOC_MMAP_THRESHOLD_: "131072",
       NODE_LLAMA_CPP_SKIP_DOWNLOAD: "true",
     },
     serialization: "advanced",

@@ -20,7 +20,11 @@ function drive(machine: (threads: number, now: number) => Machine) {
   const governor = new Governor(2, (threads) => used.push(threads), readings);
   return {
     used,
-    run(ms: number) {
+    /** Time without a pass, in which others have the cores. */
+    rest(ms: number) {
+      now += ms;
+    },
+    run(ms: number, tokens = 1) {
       for (const end = now + ms; now < end; ) {
         const threads = used.at(-1) ?? 2;
         const pass = machine(threads, now);
@@ -28,7 +32,7 @@ function drive(machine: (threads: number, now: number) => Machine) {
         now += pass.ms;
         cpu += pass.ms * pass.share * threads;
         idle += pass.ms * pass.idle;
-        governor.endPass(1);
+        governor.endPass(tokens);
       }
     },
   };
@@ -68,10 +72,26 @@ test("returns to all threads though the service takes a quarter of the core that
   expect(used).toEqual([1, 2]);
 });
 
+test("begins a burst of work with all threads soon, whoever had the cores before it", () => {
+  const { used, run, rest } = drive((threads, now) => (now < 30_000 ? busy(threads) : quiet(threads)));
+  run(5_000);
+  rest(25_000);
+  run(500);
+  expect(used).toEqual([1, 2]);
+});
+
 test("stays at all threads on a busy machine where they are still faster", () => {
   const { used, run } = drive((threads) => ({ ...quiet(threads), share: 0.8, idle: 0.95 }));
   run(30_000);
   expect(used.slice(0, 3)).toEqual([2, 1, 2]);
   expect(used.at(-1)).toBe(2);
   expect(used.length).toBeLessThan(14);
+});
+
+test("tries no fewer threads on a whole tile for the little that the service takes", () => {
+  const { used, run } = drive((threads) => ({ ms: threads === 2 ? 450 : 900, share: 0.88, idle: 0.5 }));
+  run(30_000, 64);
+  expect(used.slice(1)).toEqual([]);
+  run(30_000);
+  expect(used.slice(1, 3)).toEqual([1, 2]);
 });

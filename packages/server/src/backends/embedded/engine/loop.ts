@@ -1,10 +1,11 @@
 import { performance } from "node:perf_hooks";
+import { setTimeout as wait } from "node:timers/promises";
 import type { EngineEvent, GenerateMessage } from "../messages.ts";
 import { EngineError, toFailure } from "./engine-error.ts";
 import { Governor } from "./governor.ts";
 import { LogprobReader } from "./logprobs.ts";
 import type { LoadedModel } from "./model.ts";
-import { ReadingRate, sharePrompts } from "./plan.ts";
+import { gatheringMs, ReadingRates, sharePrompts } from "./plan.ts";
 import { Requests } from "./requests.ts";
 import type { Run } from "./run.ts";
 
@@ -24,16 +25,22 @@ export class GenerationLoop {
   readonly #emit: (events: EngineEvent[]) => void;
   readonly #requests: Requests;
   readonly #logprobs: LogprobReader;
-  readonly #rate = new ReadingRate();
+  readonly #rates: ReadingRates;
   readonly #governor: Governor;
   #wake: (() => void) | undefined;
+  /** When the idle engine woke; undefined: its first step is done. */
+  #wokeAt: number | undefined;
 
   /** @param emit gets all events of a step at once, never an empty list */
   constructor(model: LoadedModel, emit: (events: EngineEvent[]) => void) {
     this.#model = model;
     this.#emit = emit;
     this.#requests = new Requests(model);
-    this.#governor = new Governor(model.threads, (threads) => model.context.setThreads(threads));
+    this.#rates = new ReadingRates(model.threads);
+    this.#governor = new Governor(model.threads, (threads) => {
+      this.#rates.use(threads);
+      model.context.setThreads(threads);
+    });
     this.#logprobs = new LogprobReader(model.context, model.vocabulary, (config) => model.makeSampler(config));
   }
 
@@ -66,6 +73,7 @@ export class GenerationLoop {
       await requests.slots.closeGaps((run, slot) => {
         run.slot = slot;
       });
+      if (await this.#gathers()) continue;
       const items = this.#plan();
       if (items.length > 0) {
         await this.#step(items);
@@ -76,12 +84,34 @@ export class GenerationLoop {
     }
   }
 
+  /** Lets what comes together be read together, where the engine was idle. @returns true: look who has come */
+  async #gathers(): Promise<boolean> {
+    if (this.#wokeAt === undefined) return false;
+    const tokens = this.#runs.reduce((sum, run) => sum + run.remainingPrompt, 0);
+    const left = this.#wokeAt + gatheringMs(tokens, this.#rates.current) - performance.now();
+    if (left >= 1 && this.#requests.slots.hasFree) {
+      await wait(left);
+      return true;
+    }
+    this.#wokeAt = undefined;
+    return false;
+  }
+
+  get #runs(): Run[] {
+    return this.#requests.slots.busy.flatMap((slot) => slot.owner ?? []);
+  }
+
   /** One token of every decoding sequence and slices of the prompts, in ascending order of the sequences' ids. */
   #plan(): BatchItem[] {
-    const runs = this.#requests.slots.busy.flatMap((slot) => slot.owner ?? []);
+    const runs = this.#runs;
     const reading = runs.filter((run) => run.nextToken === undefined);
     const remaining = reading.map((run) => run.remainingPrompt);
-    const slices = sharePrompts(remaining, runs.length - reading.length, this.#model.batchTokens, this.#rate);
+    const load = {
+      decoding: runs.length - reading.length,
+      areOthersWaiting: this.#requests.areOthersWaiting,
+      batchTokens: this.#model.batchTokens,
+    };
+    const slices = sharePrompts(remaining, load, this.#rates.current);
     return runs.flatMap((run): BatchItem[] => {
       if (run.nextToken !== undefined) return [{ run, tokens: [run.nextToken], wantsToken: true }];
       const slice = slices[reading.indexOf(run)] ?? 0;
@@ -103,12 +133,12 @@ export class GenerationLoop {
       // What the last step made leaves while this one is computed.
       this.#emitEvents();
       await pass;
-      this.#governor.endPass(total);
     } catch (error) {
       this.#failStep(items, error);
       return;
     }
-    this.#rate.observe(total, performance.now() - startedAt);
+    this.#rates.current.observe(total, performance.now() - startedAt);
+    this.#governor.endPass(total);
     for (const { run, tokens } of items) this.#noteRead(run, tokens);
     await this.#sample(items, places);
   }
@@ -191,5 +221,6 @@ export class GenerationLoop {
       this.#wake = resolve;
     });
     this.#wake = undefined;
+    this.#wokeAt = performance.now();
   }
 }

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { ReadingRate, sharePrompts, streamingStepMs } from "./plan.ts";
+import { gatheringMs, ReadingRate, ReadingRates, type StepLoad, sharePrompts, streamingStepMs } from "./plan.ts";
+
+function load(decoding: number, areOthersWaiting = false): StepLoad {
+  return { decoding, areOthersWaiting, batchTokens: 512 };
+}
 
 describe("sharePrompts", () => {
   describe("beside streams: what a step of streamingStepMs leaves, at one token a millisecond", () => {
@@ -11,7 +15,7 @@ describe("sharePrompts", () => {
       ["a short one leaves the rest", [1000, 5], 1, [room - 6, 5]],
       ["many decoding still leave some", [1000], 200, [4]],
     ])("%s", (_name, remaining, decoding, slices) => {
-      expect(sharePrompts(remaining, decoding, 512, new ReadingRate(1))).toEqual(slices);
+      expect(sharePrompts(remaining, load(decoding), new ReadingRate(1))).toEqual(slices);
     });
   });
 
@@ -24,9 +28,14 @@ describe("sharePrompts", () => {
       ["a short prompt goes at once", 0.1, [40], [40]],
       ["several share the tiles", 0.1, [50, 50], [32, 32]],
       ["where a tile takes too long, what a step holds", 0.05, [1000], [12]],
+      ["where tile and rest take too long, the tile alone", 0.07, [100], [64]],
     ])("%s", (_name, tokensPerMs, remaining, slices) => {
-      expect(sharePrompts(remaining, 0, 512, new ReadingRate(tokensPerMs))).toEqual(slices);
+      expect(sharePrompts(remaining, load(0), new ReadingRate(tokensPerMs))).toEqual(slices);
     });
+  });
+
+  test("small steps while a request waits for a sequence: an abort is to free one soon", () => {
+    expect(sharePrompts([1000], load(0, true), new ReadingRate(1))).toEqual([streamingStepMs]);
   });
 
   test("never more than a batch", () => {
@@ -35,14 +44,24 @@ describe("sharePrompts", () => {
       [[10_000], 0],
       [[600], 0],
     ] as const) {
-      const slices = sharePrompts(remaining, decoding, 512, new ReadingRate(100));
+      const slices = sharePrompts(remaining, load(decoding), new ReadingRate(100));
       expect(slices.reduce((sum, slice) => sum + slice, 0)).toBe(512 - decoding);
     }
   });
 
   test("more prompts than tokens: some wait, none starves the step", () => {
-    const slices = sharePrompts([50, 60, 70, 80, 90, 100], 0, 512, new ReadingRate(0.01));
+    const slices = sharePrompts([50, 60, 70, 80, 90, 100], load(0), new ReadingRate(0.01));
     expect(slices.reduce((sum, slice) => sum + slice, 0)).toBe(4);
+  });
+});
+
+describe("gatheringMs", () => {
+  test.each([
+    ["nothing for what is read at once", 8, 1, 0.24],
+    ["a small part of a short prompt's time", 40, 0.2, 6],
+    ["never long", 2_000, 0.2, 30],
+  ])("%s", (_name, tokens, tokensPerMs, ms) => {
+    expect(gatheringMs(tokens, new ReadingRate(tokensPerMs))).toBeCloseTo(ms);
   });
 });
 
@@ -60,4 +79,15 @@ describe("ReadingRate", () => {
     rate.observe(1, 100);
     expect(rate.tokensPerMs).toBe(1);
   });
+});
+
+test("ReadingRates: each number of threads has its own; a new one begins at its part", () => {
+  const rates = new ReadingRates(4);
+  rates.current.observe(100, 10_000);
+  const ofFour = rates.current.tokensPerMs;
+  rates.use(2);
+  expect(rates.current.tokensPerMs).toBe(ofFour / 2);
+  rates.current.observe(100, 100_000);
+  rates.use(4);
+  expect(rates.current.tokensPerMs).toBe(ofFour);
 });

@@ -1,6 +1,9 @@
-/** Milliseconds that a step may take while an answer streams: the longest that its next token, or an abort, waits. */
+/**
+ * Milliseconds that a step may take while an answer streams or a request waits for a sequence: the longest that the next
+ * token, or an abort, waits.
+ */
 export const streamingStepMs = 80;
-/** The same while all that run still read their prompts: no stream stands still, so steps may be larger. */
+/** The same while all that run still read their prompts and nobody waits: nothing stands still, so steps may be larger. */
 export const readingStepMs = 250;
 
 const smallestBudgetTokens = 4;
@@ -9,8 +12,21 @@ const smallestBudgetTokens = 4;
  * which late in a prompt takes twice as long.
  */
 export const tileTokens = 64;
-/** A machine that takes longer for a tile reads what it can in `readingStepMs`. */
+/** The longest step of whole tiles. A machine that takes longer for one tile reads what it can in `readingStepMs`. */
 const longestTileMs = 1_000;
+/** Part of the time that prompts take to read for which their first step may wait for others that come at once. */
+const gatheringShare = 0.03;
+const longestGatheringMs = 30;
+
+/** What a step has to do, and what it stands in the way of. */
+export interface StepLoad {
+  /** Sequences that take one token each. */
+  readonly decoding: number;
+  /** True: requests wait for a sequence. */
+  readonly areOthersWaiting: boolean;
+  /** Most tokens in one step. */
+  readonly batchTokens: number;
+}
 
 /** Tokens a millisecond that this machine reads now: a moving average, quick down and slow up. */
 export class ReadingRate {
@@ -33,23 +49,54 @@ export class ReadingRate {
   }
 }
 
+/** Reading rates by the number of threads: when it changes, the next step is of the right size at once. */
+export class ReadingRates {
+  readonly #byThreads = new Map<number, ReadingRate>();
+  #threads: number;
+  #current = new ReadingRate();
+
+  constructor(threads: number) {
+    this.#threads = threads;
+    this.#byThreads.set(threads, this.#current);
+  }
+
+  get current(): ReadingRate {
+    return this.#current;
+  }
+
+  /** A number that is new begins at its part of the present rate, and at no more than it. */
+  use(threads: number): void {
+    const guess = this.#current.tokensPerMs * Math.min(1, threads / this.#threads);
+    this.#current = this.#byThreads.get(threads) ?? new ReadingRate(guess);
+    this.#byThreads.set(threads, this.#current);
+    this.#threads = threads;
+  }
+}
+
+/**
+ * Milliseconds that an idle engine waits for more requests before it reads these. A request that comes a moment later
+ * would be read beside the first one's stream, in small steps; read together, all begin to stream together.
+ * @param tokens to read so far
+ */
+export function gatheringMs(tokens: number, { tokensPerMs }: ReadingRate): number {
+  return Math.min(longestGatheringMs, (tokens / tokensPerMs) * gatheringShare);
+}
+
 /**
  * Shares one step among the prompts that are being read. Every decoding sequence takes its one token first; the rest
  * goes to prompts evenly, shortest rest first, so that a short prompt does not wait behind a long one.
  * @param remaining tokens still to read, one entry a prompt
- * @param decoding sequences that take one token each
- * @param batchTokens most tokens in one step
  * @returns tokens to read now, in the order of `remaining`; at least one prompt gets some
  */
 export function sharePrompts(
   remaining: readonly number[],
-  decoding: number,
-  batchTokens: number,
+  { decoding, areOthersWaiting, batchTokens }: StepLoad,
   { tokensPerMs }: ReadingRate,
 ): number[] {
+  const isShort = decoding > 0 || areOthersWaiting;
   let left = Math.min(
     batchTokens - decoding,
-    decoding > 0 ? Math.floor(tokensPerMs * streamingStepMs) - decoding : readingBudget(remaining, tokensPerMs),
+    isShort ? Math.floor(tokensPerMs * streamingStepMs) - decoding : readingBudget(remaining, tokensPerMs),
   );
   left = Math.max(smallestBudgetTokens, left);
   const slices = remaining.map(() => 0);
@@ -69,5 +116,6 @@ function readingBudget(remaining: readonly number[], tokensPerMs: number): numbe
   if (tileTokens > tokensPerMs * longestTileMs) return target;
   const tiles = Math.max(tileTokens, target - (target % tileTokens));
   const [only = 0, ...others] = remaining;
-  return others.length === 0 && only - tiles < tileTokens ? Math.max(tiles, only) : tiles;
+  const isRestSmall = others.length === 0 && only - tiles < tileTokens && only <= tokensPerMs * longestTileMs;
+  return isRestSmall ? Math.max(tiles, only) : tiles;
 }

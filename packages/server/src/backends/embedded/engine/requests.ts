@@ -28,6 +28,11 @@ export class Requests {
     return this.#queue.length > 0;
   }
 
+  /** True: a request waits until another one gives its slot back. */
+  get areOthersWaiting(): boolean {
+    return !this.slots.hasFree && this.#queue.some((run) => !run.isFollower);
+  }
+
   /** Tokenises and queues a request; what is wrong with it comes back as its `failed` event. */
   submit(message: GenerateMessage): void {
     try {
