@@ -61,7 +61,7 @@ export const experiments: readonly Experiment[] = [
   { name: "turns", run: async (target, settings) => ({ "second turn": [await secondTurn(target, settings)] }) },
   {
     name: "memory",
-    run: async (target) => (target.pids().length === 0 ? {} : { memory: [residentBytes(target.pids()) / 2 ** 20] }),
+    run: async (target) => (target.pids().length === 0 ? {} : memory(target)),
   },
 ];
 
@@ -182,6 +182,16 @@ async function secondTurn(target: Target, { barred }: ExperimentSettings): Promi
   const two = await ask([...first, { role: "assistant", content: one.text }, user("And in one word?")]);
   const known = one.promptTokens + one.completionTokens;
   return Math.max(0, known - two.cachedTokens);
+}
+
+function memory(target: Target): Partial<Record<FigureName, readonly number[]>> {
+  const { sum, sharedOnce, anonymous } = residentBytes(target.pids());
+  const mebibytes = (bytes: number) => [bytes / 2 ** 20];
+  return {
+    memory: mebibytes(sum),
+    "memory, files once": mebibytes(sharedOnce),
+    "memory, no files": mebibytes(anonymous),
+  };
 }
 
 function user(content: string): ChatMessage {

@@ -22,6 +22,8 @@ export const figures = {
   // The last sampled token and the template's line end after it were never in the cache.
   "second turn": { unit: "tokens read again", summary: "worst", atMost: 2 },
   memory: { unit: "MiB", ratio: { atMost: 1 } },
+  "memory, files once": { unit: "MiB" },
+  "memory, no files": { unit: "MiB" },
 } as const satisfies Readonly<Record<string, Figure>>;
 
 export type FigureName = keyof typeof figures;

@@ -19,12 +19,52 @@ export function treeOf(root: number): number[] {
   return found;
 }
 
-/** Resident bytes of these processes together. */
-export function residentBytes(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => {
-    const status = read(`/proc/${pid}/status`);
-    return sum + Number(/^VmRSS:\s+(\d+) kB/m.exec(status ?? "")?.[1] ?? 0) * 1024;
-  }, 0);
+/** Resident bytes of some processes. */
+export interface ResidentBytes {
+  /** Sum over the processes, as `ps` and `top` show them: a page of a file that two of them map counts twice. */
+  readonly sum: number;
+  /** The same with each mapped file once, as much of it as one of the processes has. */
+  readonly sharedOnce: number;
+  /** Pages of no file. */
+  readonly anonymous: number;
+}
+
+export function residentBytes(pids: readonly number[]): ResidentBytes {
+  const files = new Map<string, number>();
+  let anonymous = 0;
+  let fileBytes = 0;
+  for (const pid of pids) {
+    for (const [file, bytes] of mappedFiles(pid)) {
+      fileBytes += bytes;
+      files.set(file, Math.max(bytes, files.get(file) ?? 0));
+    }
+    anonymous += statusBytes(pid, "RssAnon");
+  }
+  const sum = pids.reduce((total, pid) => total + statusBytes(pid, "VmRSS"), 0);
+  const once = [...files.values()].reduce((total, bytes) => total + bytes, 0);
+  return { sum, sharedOnce: sum - fileBytes + once, anonymous };
+}
+
+function statusBytes(pid: number, field: string): number {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(read(`/proc/${pid}/status`) ?? "")?.[1];
+  return Number(found ?? 0) * 1024;
+}
+
+/** Resident bytes of each mapped file that are the file's own, not changed copies. */
+function mappedFiles(pid: number): Map<string, number> {
+  const found = new Map<string, number>();
+  let file: string | undefined;
+  let bytes = 0;
+  for (const line of (read(`/proc/${pid}/smaps`) ?? "").split("\n")) {
+    const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)$/.exec(line);
+    if (mapping !== null) file = mapping[1]?.startsWith("/") ? mapping[1] : undefined;
+    const [, field, kB] = /^(Rss|Anonymous): +(\d+) kB/.exec(line) ?? [];
+    if (field === "Rss") bytes = Number(kB) * 1024;
+    if (field === "Anonymous" && file !== undefined) {
+      found.set(file, (found.get(file) ?? 0) + bytes - Number(kB) * 1024);
+    }
+  }
+  return found;
 }
 
 /** Processor time so far, in milliseconds. */
