@@ -50,13 +50,14 @@ export class WebSocketCarrier implements Carrier {
         failure = error;
       })
       .on("close", () => receiver.ended(failure));
+    this.#socket?.on("drain", this.#sent);
     if (this.#webSocket.readyState === this.#webSocket.CLOSED) receiver.ended();
   }
 
   send(bytes: Uint8Array, ends: readonly number[]): void {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return;
     if (this.#socket !== undefined && bytes.byteLength <= webSocketFrameBytes) {
-      this.#socket.write(frameMessages(bytes, ends), this.#sent);
+      this.#socket.write(frameMessages(bytes, ends));
       return;
     }
     let from = 0;
