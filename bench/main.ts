@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- PART [flags]`: speed, as ratios beside rivals in the same run. Parts: `service` (the default),
- * `engine`, `micro`; `report` writes docs/performance.md anew from `bench/results`.
+ * `engine`, `micro`, `nnrp`; `report` writes docs/performance.md anew from `bench/results`.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   service: [...source, at("service/main.ts")],
   engine: [...source, at("engine/main.ts")],
   micro: [...source, at("micro/main.ts")],
+  nnrp: [...source, at("nnrp/main.ts")],
   report: [...source, at("report.ts")],
 };
 

@@ -1,6 +1,7 @@
 /** `npm run bench -- report`: writes the tables and plots of `docs/performance.md` anew from `bench/results`. */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { doorTable, goalTable, pairTable, type Results } from "./nnrp/table.ts";
 import { type Summary, table } from "./service/summary.ts";
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -75,6 +76,12 @@ function microPart(cases: Readonly<Record<string, MicroRow>>): string {
   return ["| function | ns | rival, ns | ratio |", "| --- | ---: | ---: | ---: |", ...rows].join("\n");
 }
 
+function nnrpPart(results: Results): string {
+  const pair = "The library; beside each number its ratio to the peer's on the same carrier:";
+  const doors = "The door; beside each number its ratio to SSE's:";
+  return [pair, pairTable(results), doors, doorTable(results), goalTable(results)].join("\n\n");
+}
+
 function replaced(text: string, part: string, made: string): string {
   const begin = `<!-- ${part}: made by \`npm run bench -- report\` -->`;
   const end = `<!-- end of ${part} -->`;
@@ -90,4 +97,6 @@ const engine = await results<{ readonly figures: Readonly<Record<string, EngineF
 if (engine !== undefined) text = replaced(text, "engine", enginePart(engine.figures));
 const micro = await results<{ readonly cases: Readonly<Record<string, MicroRow>> }>("micro");
 if (micro !== undefined) text = replaced(text, "micro", microPart(micro.cases));
+const nnrp = await results<Results>("nnrp");
+if (nnrp !== undefined) text = replaced(text, "nnrp", nnrpPart(nnrp));
 await writeFile(page, text);
