@@ -204,9 +204,8 @@ const inSessions: Readonly<Record<string, (sessionId: number) => readonly AnyPac
 
 /** What came back, in the reference's words. */
 function describePacket(came: AnyPacket | undefined): string {
-  switch (came?.type) {
-    case undefined:
-      return "the connection ends";
+  if (came === undefined) return "the connection ends";
+  switch (came.type) {
     case "SESSION_OPEN_ACK": {
       const { sessionStatus, sessionErrorCode } = came.metadata;
       if (sessionStatus === 0) return "nothing";
@@ -219,8 +218,6 @@ function describePacket(came: AnyPacket | undefined): string {
       const param = error.param === undefined ? "" : `, param \`${error.param}\``;
       return `${metadata.statusCode} \`${error.code}\`${param}`;
     }
-    case "RETRY_AFTER":
-      return "RETRY_AFTER";
     default:
       return came.type;
   }

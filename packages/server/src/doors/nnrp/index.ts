@@ -19,7 +19,6 @@ import { hold } from "./hold.ts";
 import { createHttpPages } from "./http.ts";
 import { run } from "./operations.ts";
 
-export type { RequestFacts } from "./call.ts";
 export type { Level } from "./capabilities.ts";
 export { capabilitiesPath, webSocketPath } from "./http.ts";
 

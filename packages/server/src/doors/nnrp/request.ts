@@ -18,7 +18,7 @@ const priorityOfClass: ReadonlyMap<number, number> = new Map(
 );
 
 /** Higher is sooner, as in the core; classes of other numbers come after those that have a name. */
-export function toPriority({ priorityClass, delta = 0 }: PriorityUpdate): number {
+function toPriority({ priorityClass, delta = 0 }: PriorityUpdate): number {
   const { priority: most } = requestLimits;
   const wanted = (priorityOfClass.get(priorityClass) ?? -most) + delta;
   return Math.max(-most, Math.min(most, wanted));
