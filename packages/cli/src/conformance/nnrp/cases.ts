@@ -1,18 +1,11 @@
 import type { CapabilityDocument } from "@plenum/profile";
 import { claimsOf } from "./capability-source.ts";
+import type { Case } from "./case.ts";
 import { diagnosticsCases } from "./diagnostics-cases.ts";
 import { negativeCases } from "./negative-cases.ts";
 import { runProfileCase } from "./profile-case.ts";
 import { type Recipe, readRecipes } from "./recipes.ts";
 import type { Judgement, Target } from "./visit.ts";
-
-/** One check of a service. */
-export interface Case {
-  readonly id: string;
-  /** Why it is not run. */
-  readonly skip?: string;
-  run(target: Target): Promise<Judgement>;
-}
 
 export interface ModelNames {
   /** Answers chats. @default the document's `example-model`, else its first model */

@@ -1,5 +1,5 @@
 import { type Diagnostics, readDiagnostics, writeDiagnostics } from "@plenum/profile";
-import type { Case } from "./cases.ts";
+import type { Case } from "./case.ts";
 import { compare } from "./expectation.ts";
 import type { Observation } from "./observe.ts";
 import { toEnvelope } from "./profile-case.ts";
