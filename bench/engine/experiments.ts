@@ -5,7 +5,7 @@ import { residentBytes } from "./processes.ts";
 import type { Target } from "./targets.ts";
 
 /** What every request of a run has in common. */
-export interface ExperimentSettings {
+interface ExperimentSettings {
   /** End tokens of the model: barred, so that all answers are equally long. */
   readonly barred: readonly number[];
   /** Tokens of an answer where throughput is measured. */

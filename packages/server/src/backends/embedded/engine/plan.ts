@@ -4,7 +4,7 @@
  */
 export const streamingStepMs = 80;
 /** The same while all that run still read their prompts and nobody waits: nothing stands still, so steps may be larger. */
-export const readingStepMs = 250;
+const readingStepMs = 250;
 
 const smallestBudgetTokens = 4;
 /**
