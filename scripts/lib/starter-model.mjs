@@ -10,15 +10,23 @@ import { root } from "./prepare.mjs";
  */
 export async function starterModelForTests() {
   const { ensureStarterModel, starterModel } = await import("../../packages/server/dist/model-files/index.js");
-  const { createProgressBar } = await import("../../packages/cli/dist/serve/progress-bar.js");
+  const { createProgressBar } = await import("../../packages/cli/dist/progress-bar.js");
   const own = join(process.env.PLENUM_MODELS || join(process.env.PLENUM_HOME || join(homedir(), ".plenum"), "models"));
   const found = await stat(join(own, starterModel.name)).catch(() => undefined);
   if (found?.size === starterModel.sizeBytes) return join(own, starterModel.name);
 
   const output = { isTerminal: process.stderr.isTTY === true, write: (text) => process.stderr.write(text) };
-  const bar = createProgressBar("Fetching the starter model for the tests", output);
+  const bar = createProgressBar(output);
+  const mebibyte = 1024 * 1024;
+  const onProgress = ({ doneBytes, totalBytes }) =>
+    bar.update({
+      label: "Fetching the starter model for the tests",
+      done: doneBytes / mebibyte,
+      total: totalBytes / mebibyte,
+      unit: "MiB",
+    });
   try {
-    const { path } = await ensureStarterModel({ folder: join(root, ".cache/models"), onProgress: bar.update });
+    const { path } = await ensureStarterModel({ folder: join(root, ".cache/models"), onProgress });
     return path;
   } catch (error) {
     const line = "!".repeat(100);
