@@ -6,7 +6,9 @@ import {
   MemoryEventLog,
   type Response,
   type ResponseEvent,
+  type ResponseRequest,
   randomIds,
+  requestDefaults,
   systemClock,
 } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testCaller } from "@plenum/core/testing";
@@ -111,23 +113,11 @@ backend.answer = async function* () {
 const core = createTestCore({ backends: [backend], limits: { textRetentionMs: 200 } });
 const door = createOpenaiDoor();
 const whole = { model: "m", messages: [{ role: "user", content: "x".repeat(1_000) }] };
-const backendRequest = {
+const backendRequest: ResponseRequest = {
+  ...requestDefaults,
   model: "m",
   input: { kind: "items", items: [{ type: "message", role: "user", content: [{ type: "text", text: "Hi" }] }] },
-  tools: [],
-  toolChoice: "auto",
-  parallelToolCalls: true,
-  output: { format: { type: "text" } },
-  sampling: {},
-  reasoning: {},
-  candidates: 1,
-  truncation: "none",
-  metadata: {},
-  store: false,
-  priority: 0,
-  onDisconnect: "cancel",
-  runtimeOptions: {},
-} as const;
+};
 
 function renderAll(render: (entry: LogEntry) => string): number {
   let length = 0;
