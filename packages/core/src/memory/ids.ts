@@ -2,7 +2,7 @@ import type { Ids } from "../ports/ids.ts";
 
 const alphabet = "0123456789abcdefghijklmnopqrstuv";
 const letters = 24;
-/** A call to the source of randomness costs as much as a hundred letters: bytes are drawn for this many ids at once. */
+/** A call to the source of randomness costs microseconds: bytes are drawn for this many ids at once. */
 const idsPerDraw = 64;
 const bytes = new Uint8Array(letters * idsPerDraw);
 let next = bytes.length;

@@ -13,7 +13,7 @@ export interface BackendRequest extends ResponseRequest {
 
 /**
  * `whole`: whoever made the request reads the answer only at its end, so a runtime may be asked for it in one piece,
- * which costs a tenth. Its events then all come at the end.
+ * which costs much less. Its events then all come at the end.
  */
 export type Delivery = "events" | "whole";
 

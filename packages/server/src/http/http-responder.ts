@@ -54,7 +54,7 @@ export class HttpResponder implements Responder {
     const raw = this.#raw;
     if (raw.destroyed) return;
     const isEventStream = headers["content-type"]?.startsWith("text/event-stream") ?? false;
-    // node:http frames a chunk in four pieces, which the socket gathers again; one text costs a third less.
+    // node:http frames a chunk in four pieces, which the socket gathers again; one text leaves as it is.
     this.#isFramed = raw.useChunkedEncodingByDefault && (isEventStream || headers["content-type"] === ndjson);
     const sent = { ...this.#options.baseHeaders, ...headers };
     raw.writeHead(status, this.#isFramed ? { ...sent, "transfer-encoding": "chunked" } : sent);
