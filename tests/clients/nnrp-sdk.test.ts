@@ -118,7 +118,7 @@ describe.skipIf(skipReason !== undefined)(title, () => {
         ],
         tool_choice: "required" as const,
         parallel_tool_calls: false,
-        seed: 1,
+        temperature: 0,
       };
       const answer = isStreamed
         ? await client.chat.completions.stream(request).finalChatCompletion()
@@ -231,7 +231,7 @@ describe.skipIf(skipReason !== undefined)(title, () => {
           }),
         },
         toolChoice: "required",
-        seed: 1,
+        temperature: 0,
         maxRetries: 0,
       });
       expect(toolCalls[0]).toMatchObject({ toolName: "get_weather", input: { city: expect.any(String) } });

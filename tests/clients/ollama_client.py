@@ -121,7 +121,7 @@ def answers_by_a_schema(service):
         model=service.chat_model,
         messages=[{"role": "user", "content": "Give me a person as JSON."}],
         format=PERSON,
-        options={"seed": 1},
+        options={"temperature": 0},
     )
     return person_of(answer.message.content)
 
@@ -129,7 +129,7 @@ def answers_by_a_schema(service):
 @check
 def generates_by_a_schema_in_a_stream(service):
     parts = client_of(service).generate(
-        model=service.chat_model, prompt="A person as JSON.", format=PERSON, options={"seed": 1}, stream=True
+        model=service.chat_model, prompt="A person as JSON.", format=PERSON, options={"temperature": 0}, stream=True
     )
     return person_of("".join(part.response for part in parts))
 
@@ -147,7 +147,7 @@ def fills_a_call_by_a_schema(service):
         model=service.chat_model,
         messages=[{"role": "user", "content": "What is the weather in Paris?"}],
         format=call,
-        options={"seed": 1},
+        options={"temperature": 0},
     )
     filled = ollama.Message.ToolCall.Function.model_validate_json(answer.message.content)
     assert filled.name == "get_weather", filled

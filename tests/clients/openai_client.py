@@ -80,7 +80,7 @@ def streams_the_same_text(service):
 def streams_through_the_helper(service):
     response_format = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}}
     with client_of(service).chat.completions.stream(
-        model=service.chat_model, messages=HELLO, response_format=response_format, seed=1
+        model=service.chat_model, messages=HELLO, response_format=response_format, temperature=0
     ) as stream:
         text = "".join(event.delta for event in stream if event.type == "content.delta")
         final = stream.get_final_completion()
@@ -133,7 +133,7 @@ def answers_by_a_schema(service):
         model=service.chat_model,
         messages=[{"role": "user", "content": "Give me a person as JSON."}],
         response_format={"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON, "strict": True}},
-        seed=1,
+        temperature=0,
     )
     return person_of(answer.choices[0].message.content)
 
@@ -160,7 +160,7 @@ def calls_a_tool_when_required(service):
         tools=[WEATHER_TOOL],
         tool_choice="required",
         parallel_tool_calls=False,
-        seed=1,
+        temperature=0,
     )
     choice = answer.choices[0]
     assert choice.finish_reason == "tool_calls" and len(choice.message.tool_calls) == 1, choice
@@ -177,7 +177,7 @@ def calls_a_named_tool_in_a_stream(service):
         messages=WEATHER,
         tools=[other, WEATHER_TOOL],
         tool_choice={"type": "function", "function": {"name": "get_weather"}},
-        seed=1,
+        temperature=0,
         stream=True,
     )
     ids, names, arguments, reasons = [], [], "", []
@@ -236,7 +236,7 @@ def responses_streamed(service):
 @check
 def responses_by_a_schema(service):
     answer = client_of(service).responses.create(
-        model=service.chat_model, input="A person.", text={"format": PERSON_FORMAT}
+        model=service.chat_model, input="A person.", temperature=0, text={"format": PERSON_FORMAT}
     )
     return person_of(answer.output_text)
 
@@ -244,7 +244,7 @@ def responses_by_a_schema(service):
 @check
 def responses_stream_through_the_helper(service):
     with client_of(service).responses.stream(
-        model=service.chat_model, input="A person.", text={"format": PERSON_FORMAT}
+        model=service.chat_model, input="A person.", temperature=0, text={"format": PERSON_FORMAT}
     ) as stream:
         text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
         final = stream.get_final_response()
@@ -257,6 +257,7 @@ def responses_call_a_tool(service):
     answer = client_of(service).responses.create(
         model=service.chat_model,
         input="Weather in Rome?",
+        temperature=0,
         tools=[WEATHER_FUNCTION],
         tool_choice="required",
         parallel_tool_calls=False,

@@ -33,6 +33,9 @@ function run(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {})
 }
 const plenum = (args: readonly string[], env?: NodeJS.ProcessEnv) => run(process.execPath, [command, ...args], env);
 
+/** Without them a small model may fill its whole context. */
+const short = ["--max-tokens", "24", "--temperature", "0"];
+
 describe.skipIf(skipReason !== undefined)("the command line", () => {
   let service: RunningService;
   beforeAll(async () => {
@@ -48,7 +51,7 @@ describe.skipIf(skipReason !== undefined)("the command line", () => {
   });
 
   it("plenum run streams an answer", async () => {
-    const { code, out } = await plenum(["run", "smollm2", "Say hello.", "--url", service.url]);
+    const { code, out } = await plenum(["run", "smollm2", "Say hello.", ...short, "--url", service.url]);
     expect(code).toBe(0);
     expect(out.trim().length).toBeGreaterThan(2);
   });
@@ -64,7 +67,7 @@ describe.skipIf(skipReason !== undefined)("the command line", () => {
     const models = join(home, "models");
     await mkdir(models);
     await symlink(starterModelFile ?? "", join(models, "smollm2-135m-instruct-q4_1.gguf"));
-    const { code, out, err } = await plenum(["run", "smollm2", "Say hello."], {
+    const { code, out, err } = await plenum(["run", "smollm2", "Say hello.", ...short], {
       PLENUM_HOME: home,
       PLENUM_PORT: "1",
       PLENUM_URL: "",

@@ -59,7 +59,7 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
         model: "smollm2",
         messages: [{ role: "user", content: "Give me a person as JSON." }],
         response_format: { type: "json_schema", json_schema: { name: "person", schema, strict: true } },
-        seed: 1,
+        temperature: 0,
       });
       expect(JSON.parse(answer.choices[0]?.message.content ?? "")).toEqual({
         name: expect.any(String),
@@ -74,7 +74,7 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
         tools: [{ type: "function", function: { name: "get_weather", description: "Weather of a city", parameters } }],
         tool_choice: "required",
         parallel_tool_calls: false,
-        seed: 1,
+        temperature: 0,
       });
       const [call] = answer.choices[0]?.message.tool_calls ?? [];
       expect(answer.choices[0]?.finish_reason).toBe("tool_calls");
@@ -96,12 +96,14 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
       const structured = await client().responses.create({
         model: "smollm2",
         input: "A person.",
+        temperature: 0,
         text: { format: { type: "json_schema", name: "person", schema: { ...schema }, strict: true } },
       });
       expect(JSON.parse(structured.output_text)).toHaveProperty("age");
       const called = await client().responses.create({
         model: "smollm2",
         input: "Weather in Rome?",
+        temperature: 0,
         tools: [{ type: "function", name: "get_weather", parameters: { ...parameters }, strict: true }],
         tool_choice: "required",
         parallel_tool_calls: false,
@@ -185,7 +187,12 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
         options: { num_predict: 5 },
       });
       expect(generated.response?.length).toBeGreaterThan(0);
-      const structured = await client().chat({ model: "smollm2", messages, format: { ...schema } });
+      const structured = await client().chat({
+        model: "smollm2",
+        messages,
+        format: { ...schema },
+        options: { temperature: 0 },
+      });
       expect(JSON.parse(structured.message.content)).toHaveProperty("name");
       const forced = {
         model: "smollm2",
@@ -201,6 +208,7 @@ describe.skipIf(skipReason !== undefined)("official clients", () => {
           },
         ],
         tool_choice: "required",
+        options: { temperature: 0 },
       };
       const called = await client().chat(forced as unknown as Parameters<Ollama["chat"]>[0] & { stream?: false });
       expect(called.message.tool_calls?.[0]?.function).toMatchObject({
