@@ -35,10 +35,24 @@ export type { Bus, BusTopic } from "./ports/bus.ts";
 export type { Clock } from "./ports/clock.ts";
 export type { Sha256 } from "./ports/digest.ts";
 export type { EventLog, EventLogLimits, LogEntry, LogExtent, LogReader } from "./ports/event-log.ts";
+export type { IdempotencyRecord, IdempotencyStore } from "./ports/idempotency-store.ts";
 export type { Ids } from "./ports/ids.ts";
 export type { Lease, Leases } from "./ports/lease.ts";
 export type { EmbeddingEnd, Observer } from "./ports/observer.ts";
+export type { SettingsStore } from "./ports/settings-store.ts";
+export type { Storage } from "./ports/storage.ts";
 export type { Page, ResponseQuery, ResponseRecord, Store } from "./ports/store.ts";
+export type {
+  BatchLine,
+  TaskEvent,
+  TaskKind,
+  TaskProgress,
+  TaskQuery,
+  TaskRecord,
+  TaskState,
+  TaskStore,
+} from "./ports/task-store.ts";
+export type { PrincipalRecord, TokenStore } from "./ports/token-store.ts";
 export { CoreError, type Problem, type ProblemDetails, toCoreError } from "./problems/core-error.ts";
 export { type ProblemCode, type ProblemDefinition, problemCodes, problems, type Retry } from "./problems/table.ts";
 export type {
@@ -60,6 +74,7 @@ export {
   type FunctionTool,
   type JsonSchema,
   type OutputFormat,
+  type ResponseChanges,
   type ResponseRequest,
   requestDefaults,
   type Sampling,

@@ -57,6 +57,10 @@ export class MemoryEventLog implements EventLog {
     return { first: log.first, last: log.last, ended: log.ended, bytes: log.bytes, readers: log.readers.size };
   }
 
+  async recall(id: string): Promise<boolean> {
+    return this.#logs.has(id);
+  }
+
   drop(id: string): void {
     const log = this.#logs.get(id);
     if (log === undefined) return;

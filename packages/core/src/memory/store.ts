@@ -38,6 +38,10 @@ export class MemoryStore implements Store {
     this.#records.delete(id);
   }
 
+  async unfinished(): Promise<readonly ResponseRecord[]> {
+    return [];
+  }
+
   /** Records kept now. */
   get size(): number {
     return this.#records.size;

@@ -45,7 +45,8 @@ export interface EventLogLimits {
 
 /** Numbered events of each response (LMSP §6). Every implementation runs `testEventLog`. */
 export interface EventLog {
-  open(id: string, epoch: number): void;
+  /** @param options.isDurable true: what is appended also goes to disk, in batches. @default false */
+  open(id: string, epoch: number, options?: { readonly isDurable?: boolean }): void;
   /**
    * Synchronous on this replica's log; durable or remote logs follow in batches.
    * @returns the last sequence.
@@ -63,6 +64,11 @@ export interface EventLog {
    */
   read(id: string, options: { readonly after: number; readonly visibility: "live" | "committed" }): LogReader;
   extent(id: string): LogExtent | undefined;
+  /**
+   * Brings a log that is only on disk into memory, so that `extent`, `read` and `append` know it.
+   * @returns false when there is none.
+   */
+  recall(id: string): Promise<boolean>;
   /** Readers end; reading it again is not-found. */
   drop(id: string): void;
   /** Bytes kept now. */

@@ -30,8 +30,12 @@ export interface Page<T> {
   readonly nextCursor?: string;
 }
 
-/** Where responses are kept. Every implementation runs `testStore`. */
+/**
+ * Where responses are kept. A durable one keeps the whole record where `request.store` is true, else only id, owner, door,
+ * model, times and status (LMSP §5). Every implementation runs `testStore`.
+ */
 export interface Store {
+  /** Readable at once; when the promise resolves it is as safe as this store makes it. */
   put(record: ResponseRecord): Promise<void>;
   get(id: string): Promise<ResponseRecord | undefined>;
   /** @throws CoreError invalid-request for a cursor that no page gave. */
@@ -39,4 +43,6 @@ export interface Store {
   /** @returns false when there is no such record. */
   requestCancel(id: string, reason: string): Promise<boolean>;
   delete(id: string): Promise<void>;
+  /** Records that an earlier process left queued or in progress, oldest first: at the start they go on or end as `interrupted`. */
+  unfinished(): Promise<readonly ResponseRecord[]>;
 }

@@ -77,6 +77,8 @@ export interface ResponseRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** True: kept for the retention, not only until shortly after its end. */
   readonly store: boolean;
+  /** True: a task that outlives its connection and the process (LMSP §7); `store` is then true, too. */
+  readonly background: boolean;
   /** -8 … 8, higher sooner. */
   readonly priority: number;
   /** Milliseconds since the epoch by which the response must have ended. */
@@ -86,6 +88,19 @@ export interface ResponseRequest {
   readonly onDisconnect: DisconnectPolicy;
   /** Options for one kind of runtime each, passed on as they are. */
   readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** What may be changed of a response that is queued or runs. Absent: stays as it is. */
+export interface ResponseChanges {
+  /** -8 … 8, higher sooner; it counts while the response waits. */
+  readonly priority?: number;
+  /** Milliseconds since the epoch, in place of the deadline that it has. */
+  readonly deadlineMs?: number;
+  /**
+   * Upper bound of output tokens for each candidate. A response that waits is asked for with it; one that runs ends when
+   * as many pieces of output have come, and at the bound that its runtime was given before.
+   */
+  readonly maxTokens?: number;
 }
 
 /** What a door leaves out. */
@@ -100,6 +115,7 @@ export const requestDefaults = {
   truncation: "none",
   metadata: {},
   store: false,
+  background: false,
   priority: 0,
   onDisconnect: "cancel",
   runtimeOptions: {},

@@ -1,6 +1,6 @@
 import { CoreError } from "../problems/core-error.ts";
 import type { InputItem } from "./items.ts";
-import type { EmbeddingRequest, ResponseRequest, Sampling } from "./request.ts";
+import type { EmbeddingRequest, ResponseChanges, ResponseRequest, Sampling } from "./request.ts";
 import { wireName } from "./wire-name.ts";
 
 interface Range {
@@ -69,11 +69,20 @@ export function validateEmbeddingRequest(request: EmbeddingRequest): void {
 /** Last instant that a date can hold, in milliseconds since the epoch. */
 const lastInstantMs = 8_640_000_000_000_000;
 
-function validateTimes({ priority, deadlineMs, keepAliveMs }: ResponseRequest | EmbeddingRequest): void {
-  const { priority: most, keepAliveMs: longest } = requestLimits;
+/**
+ * What may be changed of a request after its acceptance.
+ * @throws CoreError invalid-request with `param`.
+ */
+export function validateChanges({ priority, deadlineMs, maxTokens }: ResponseChanges): void {
+  const { priority: most } = requestLimits;
   inRange("priority", priority, { min: -most, max: most, isWhole: true });
   inRange("deadline", deadlineMs, { min: 0, max: lastInstantMs });
-  inRange("keepAlive", keepAliveMs, { min: -1, max: longest });
+  inRange("output.maxTokens", maxTokens, { min: 1, max: Number.MAX_SAFE_INTEGER, isWhole: true });
+}
+
+function validateTimes({ priority, deadlineMs, keepAliveMs }: ResponseRequest | EmbeddingRequest): void {
+  validateChanges({ priority, ...(deadlineMs === undefined ? {} : { deadlineMs }) });
+  inRange("keepAlive", keepAliveMs, { min: -1, max: requestLimits.keepAliveMs });
 }
 
 function validateInput({ input, instructions }: ResponseRequest): void {

@@ -1,6 +1,6 @@
 import type { Door } from "../shared/door.ts";
 import { renderProblem } from "./errors.ts";
-import { createOperations } from "./operations.ts";
+import { createOperations } from "./operations/index.ts";
 import type { ServiceFacts } from "./service-document.ts";
 
 export type { Asker, InterfaceEntry, ServiceFacts } from "./service-document.ts";

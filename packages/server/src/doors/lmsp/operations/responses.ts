@@ -1,80 +1,35 @@
-import {
-  CoreError,
-  type DoorKind,
-  findUsable,
-  type OwnedResponse,
-  type ResponseQuery,
-  type ResponseStatus,
-  usableModels,
-} from "@plenum/core";
+import { CoreError, type DoorKind, type OwnedResponse, type ResponseQuery, type ResponseStatus } from "@plenum/core";
 import { z } from "zod";
-import { compact } from "../shared/compact.ts";
-import type { Call, Operation } from "../shared/door.ts";
-import { toInvalidRequest } from "../shared/parse-body.ts";
-import { readRequestHeaders } from "../shared/request-headers.ts";
-import { answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
-import { streamResponse } from "../shared/stream-response.ts";
-import { toCoreRequest } from "./request.ts";
-import { toWireModel, toWireResponse } from "./response.ts";
-import { responseSchema, strictResponseSchema } from "./schema.ts";
-import { type ServiceFacts, toServiceDocument } from "./service-document.ts";
-import { createRenderer } from "./stream.ts";
+import { compact } from "../../shared/compact.ts";
+import type { Call, Operation } from "../../shared/door.ts";
+import { toInvalidRequest } from "../../shared/parse-body.ts";
+import { readRequestHeaders } from "../../shared/request-headers.ts";
+import { answerJson, completeForOwner, streamToOwner } from "../../shared/run-response.ts";
+import { streamResponse } from "../../shared/stream-response.ts";
+import { toCoreRequest } from "../request.ts";
+import { toWireResponse } from "../response.ts";
+import { responseSchema, strictResponseSchema } from "../schema.ts";
+import { createRenderer } from "../stream.ts";
+import { root } from "./root.ts";
 
-const root = "/lmsp/v1";
 /** Milliseconds after which a stream's headers leave even without an event (LMSP §6). */
 const headersAfterMs = 1_000;
 
-export function createOperations(facts: ServiceFacts): readonly Operation[] {
-  const describe = ({ request, responder }: Call): void => {
-    responder.start(200, { "content-type": "application/json; charset=utf-8", "cache-control": "max-age=10" });
-    const asker = { origin: request.origin, isLocal: isLoopback(request.peer) };
-    responder.end(JSON.stringify(toServiceDocument(facts, asker)));
-  };
-  return [
-    { name: "service", method: "GET", path: "/.well-known/lmsp", scope: null, handle: describe },
-    {
-      name: "models.list",
-      method: "GET",
-      path: `${root}/models`,
-      scope: "read",
-      handle: (call) => listModels(call, facts.instance),
-    },
-    { name: "models.get", method: "GET", path: `${root}/models/*`, scope: "read", handle: getModel },
-    { name: "responses.create", method: "POST", path: `${root}/responses`, scope: "infer", handle: createResponse },
-    { name: "responses.list", method: "GET", path: `${root}/responses`, scope: "read", handle: listResponses },
-    { name: "responses.events", method: "GET", path: `${root}/responses/*/events`, scope: "read", handle: readEvents },
-    {
-      name: "responses.cancel",
-      method: "POST",
-      path: `${root}/responses/*/cancel`,
-      scope: "infer",
-      handle: cancelResponse,
-    },
-    { name: "responses.get", method: "GET", path: `${root}/responses/*`, scope: "read", handle: getResponse },
-    { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
-  ];
-}
-
-function isLoopback(address: string): boolean {
-  return address === "::1" || /^(::ffff:)?127\./.test(address);
-}
-
-function listModels(call: Call, instance: string): void {
-  const { core, caller, request, responder } = call;
-  // Versions count from anew in each process, and tokens see different models.
-  const etag = `"${instance}-${core.catalog.version.toString(36)}-${encodeURIComponent(caller.principal.id)}"`;
-  if (request.headers["if-none-match"] === etag) {
-    responder.start(304, { etag });
-    responder.end();
-    return;
-  }
-  const models = usableModels(core.catalog, caller.principal);
-  answerJson(call, 200, { data: models.map(toWireModel), next_cursor: null }, { etag });
-}
-
-function getModel(call: Call): void {
-  answerJson(call, 200, toWireModel(findUsable(call.core.catalog, call.rest, call.caller.principal)));
-}
+/** Responses and their events (LMSP §5, §6). */
+export const responseOperations: readonly Operation[] = [
+  { name: "responses.create", method: "POST", path: `${root}/responses`, scope: "infer", handle: createResponse },
+  { name: "responses.list", method: "GET", path: `${root}/responses`, scope: "read", handle: listResponses },
+  { name: "responses.events", method: "GET", path: `${root}/responses/*/events`, scope: "read", handle: readEvents },
+  {
+    name: "responses.cancel",
+    method: "POST",
+    path: `${root}/responses/*/cancel`,
+    scope: "infer",
+    handle: cancelResponse,
+  },
+  { name: "responses.get", method: "GET", path: `${root}/responses/*`, scope: "read", handle: getResponse },
+  { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
+];
 
 async function createResponse(call: Call): Promise<void> {
   const { request } = call;
