@@ -78,13 +78,13 @@ export class Embeddings {
     const pending = new Pending(signal);
     const queuedAt = clock.now();
     this.#pending.add(pending);
-    const withdraw = scheduler.submit({ ...place, run: () => this.#embed(request, route, pending, queuedAt) });
+    const job = scheduler.submit({ ...place, run: () => this.#embed(request, route, pending, queuedAt) });
     const clearDeadline = watchDeadline(clock, request.deadlineMs, () => {
       pending.stop(new CoreError("deadline-exceeded", "The deadline passed before the vectors were made."));
     });
     return pending.settled.finally(() => {
       clearDeadline();
-      withdraw();
+      job.withdraw();
       this.#pending.delete(pending);
     });
   }

@@ -86,6 +86,14 @@ export class ResponseFold {
     this.#draft.usage = usage;
   }
 
+  setPriority(priority: number): void {
+    this.#draft.priority = priority;
+  }
+
+  setDeadline(deadlineMs: number): void {
+    this.#draft.deadlineMs = deadlineMs;
+  }
+
   /** Absent ones stay as they are. */
   addTimings(timings: { readonly [Member in keyof Timings]?: number | undefined }): void {
     let name: keyof Timings;

@@ -3,7 +3,7 @@ import type { Caller } from "../auth/principal.ts";
 import type { ResponseEvent } from "../events/response-events.ts";
 import { MemoryStore } from "../memory/store.ts";
 import type { LogReader } from "../ports/event-log.ts";
-import { type ResponseRequest, requestDefaults } from "../request/request.ts";
+import { type ResponseChanges, type ResponseRequest, requestDefaults } from "../request/request.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { type ScriptedAnswer, ScriptedBackend, scriptedModel, textAnswer } from "../testing/scripted-backend.ts";
 import { createTestCore, type TestCoreOptions, testCaller } from "../testing/test-core.ts";
@@ -149,6 +149,127 @@ describe("responses", () => {
     await settle();
     expect(backend.requests).toHaveLength(1);
     expect(backend.running).toBe(0);
+  });
+
+  describe("a change after acceptance", () => {
+    it("moves one that waits to the front, within the caller's top priority", async () => {
+      const { responses, backend } = setUp({ parallel: 1 });
+      const gate = gatedAnswer();
+      backend.answer = gate.answer;
+      await responses.create(request, testCaller, "lmsp");
+      const second = await responses.create({ ...request, metadata: { name: "second" } }, testCaller, "lmsp");
+      const third = await responses.create({ ...request, metadata: { name: "third" } }, testCaller, "lmsp");
+      const { principal } = testCaller;
+      expect(await responses.change(third.id, { priority: 8 }, { ...principal, topPriority: 3 })).toMatchObject({
+        priority: 3,
+        status: "queued",
+      });
+      expect((await responses.get(third.id, principal)).response.priority).toBe(3);
+      backend.answer = textAnswer(["ok"]);
+      gate.open();
+      await third.done;
+      await second.done;
+      expect(backend.requests.map(({ metadata }) => metadata["name"])).toEqual([undefined, "third", "second"]);
+      expect(backend.requests[1]).toMatchObject({ priority: 3 });
+    });
+
+    it.each(["queued", "running"] as const)("sets the deadline of a %s one anew, sooner or later", async (state) => {
+      const { responses, backend, clock } = setUp({ parallel: 1 });
+      backend.answer = gatedAnswer().answer;
+      const first = await responses.create({ ...request, deadlineMs: clock.now() + 100_000 }, testCaller, "lmsp");
+      const second = await responses.create({ ...request, deadlineMs: clock.now() + 100_000 }, testCaller, "lmsp");
+      await settle();
+      const target = state === "queued" ? second : first;
+      const change = (deadlineMs: number) => responses.change(target.id, { deadlineMs }, testCaller.principal);
+      const pending = clock.pending;
+      await change(clock.now() + 200_000);
+      clock.advance(150_000);
+      expect((await responses.get(target.id, testCaller.principal)).response.finishedAt).toBeUndefined();
+      expect(await change(clock.now() + 10)).toMatchObject({ deadlineMs: clock.now() + 10 });
+      expect(clock.pending).toBeLessThanOrEqual(pending);
+      clock.advance(10);
+      expect(await target.done).toMatchObject({ status: "failed", problem: { code: "deadline-exceeded" } });
+    });
+
+    it("bounds the output: in the request of one that waits, by its pieces in one that runs", async () => {
+      const { responses, backend } = setUp({ parallel: 1 });
+      let aborted: unknown;
+      backend.answer = async function* (_request, signal) {
+        yield [{ type: "accepted" }, { type: "text", candidate: 0, delta: "a" }];
+        yield [{ type: "text", candidate: 0, delta: "b" }];
+        await new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => {
+            aborted = signal.reason;
+            reject(signal.reason);
+          }),
+        );
+      };
+      const running = await responses.create(request, testCaller, "lmsp");
+      const queued = await responses.create(request, testCaller, "lmsp");
+      await settle();
+      await responses.change(queued.id, { maxTokens: 7 }, testCaller.principal);
+      await responses.change(running.id, { maxTokens: 3 }, testCaller.principal);
+      expect((await responses.get(running.id, testCaller.principal)).response.status).toBe("in_progress");
+      backend.answer = textAnswer(["ok"]);
+      await responses.change(running.id, { maxTokens: 2 }, testCaller.principal);
+      expect(await running.done).toMatchObject({
+        status: "incomplete",
+        incompleteReason: "max_tokens",
+        output: [{ text: "ab", status: "incomplete" }],
+        usage: { outputTokens: 2 },
+      });
+      expect(aborted).toMatchObject({ code: "cancelled" });
+      expect(await queued.done).toMatchObject({ status: "completed" });
+      expect(backend.requests[1]?.output.maxTokens).toBe(7);
+    });
+
+    it.each([
+      ["a later piece reaches the bound", 2, "incomplete", "ab"],
+      ["the answer ends with the piece that reaches it", 3, "completed", "abc"],
+    ])("%s", async (_name, maxTokens, status, text) => {
+      const { responses, backend } = setUp();
+      let open = (): void => {};
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      backend.answer = async function* () {
+        yield [{ type: "accepted" }, { type: "text", candidate: 0, delta: "a" }];
+        await gate;
+        yield [{ type: "text", candidate: 0, delta: "b" }];
+        yield [
+          { type: "text", candidate: 0, delta: "c" },
+          { type: "finish", candidate: 0, finishReason: "stop" },
+        ];
+      };
+      const owned = await responses.create(request, testCaller, "lmsp");
+      await settle();
+      await responses.change(owned.id, { maxTokens }, testCaller.principal);
+      open();
+      expect(await owned.done).toMatchObject({ status, output: [{ text }] });
+    });
+
+    it("is refused for one that has ended, a passed deadline, a wrong value and a stranger", async () => {
+      const { responses, backend, clock } = setUp();
+      backend.answer = gatedAnswer().answer;
+      const owned = await responses.create(request, testCaller, "lmsp");
+      const change = (changes: ResponseChanges, principal = testCaller.principal) =>
+        responses.change(owned.id, changes, principal);
+      await expect(change({ deadlineMs: clock.now() })).rejects.toMatchObject({ code: "deadline-exceeded" });
+      await expect(change({ priority: 9 })).rejects.toMatchObject({ details: { param: "priority" } });
+      await expect(change({ priority: 1 }, caller("eve").principal)).rejects.toMatchObject({ code: "not-found" });
+      expect((await responses.get(owned.id, testCaller.principal)).response).toMatchObject({ priority: 0 });
+      await responses.cancel(owned.id, testCaller.principal);
+      await expect(change({ priority: 1 })).rejects.toMatchObject({ code: "conflict" });
+    });
+
+    it("ends with deadline-exceeded whoever noticed that the deadline passed", async () => {
+      const { responses, backend } = setUp();
+      backend.answer = gatedAnswer().answer;
+      const owned = await responses.create(request, testCaller, "nnrp");
+      await settle();
+      await responses.cancel(owned.id, testCaller.principal, "deadline");
+      expect(await owned.done).toMatchObject({ status: "failed", problem: { code: "deadline-exceeded" } });
+    });
   });
 
   it("with `cancel`, ends when its owner leaves, whoever watches", async () => {

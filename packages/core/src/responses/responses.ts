@@ -14,9 +14,9 @@ import type { Lease, Leases } from "../ports/lease.ts";
 import type { Observer } from "../ports/observer.ts";
 import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.ts";
 import { CoreError } from "../problems/core-error.ts";
-import type { ResponseRequest } from "../request/request.ts";
-import { validateRequest } from "../request/validate.ts";
-import type { Scheduler } from "../scheduling/scheduler.ts";
+import type { ResponseChanges, ResponseRequest } from "../request/request.ts";
+import { validateChanges, validateRequest } from "../request/validate.ts";
+import type { ScheduledJob, Scheduler } from "../scheduling/scheduler.ts";
 import { unroll } from "./chain.ts";
 import { refusePastDeadline } from "./deadline.ts";
 import { OwnerWatch } from "./owner-watch.ts";
@@ -81,10 +81,19 @@ interface Making {
   readonly lease: Lease;
 }
 
+/** A response that is queued or runs here. */
+interface LiveResponse {
+  readonly run: Run;
+  readonly owner: OwnerWatch;
+  /** Keeps it as it is now. */
+  readonly put: (changed: Response) => void;
+  job?: ScheduledJob;
+}
+
 /** All responses, whatever door they came through (LMSP §5). */
 export class Responses {
   readonly #parts: ResponsesParts;
-  readonly #runs = new Map<string, { readonly run: Run; readonly owner: OwnerWatch }>();
+  readonly #runs = new Map<string, LiveResponse>();
   readonly #retention: Retention;
   readonly #unsubscribe: () => void;
   #draining = false;
@@ -160,6 +169,28 @@ export class Responses {
     this.#runs.get(responseId)?.run.cancel(reason);
     this.#parts.bus.publish("response.cancel", responseId);
     return (await this.get(id, principal)).response;
+  }
+
+  /**
+   * Changes one that is queued or runs: a higher or lower place in the queue, another deadline, a bound of its output.
+   * The caller's top priority holds.
+   * @throws CoreError not-found; invalid-request; deadline-exceeded for a deadline that has passed, which leaves the
+   * response as it is; conflict when it has ended.
+   */
+  async change(id: string, changes: ResponseChanges, principal: Principal): Promise<Response> {
+    validateChanges(changes);
+    const { response } = await this.get(id, principal);
+    const live = this.#runs.get(response.id);
+    if (live === undefined || live.run.hasEnded) {
+      throw new CoreError("conflict", `The response '${id}' has ended and can't be changed.`, { param: "id" });
+    }
+    refusePastDeadline(changes.deadlineMs, this.#parts.clock.now());
+    const { priority: wanted } = changes;
+    const priority = wanted === undefined ? undefined : Math.min(wanted, principal.topPriority ?? wanted);
+    if (priority !== undefined) live.job?.changePriority(priority);
+    const changed = live.run.change(priority === undefined ? changes : { ...changes, priority });
+    if (!live.run.hasEnded) live.put(changed);
+    return changed;
   }
 
   /** Cancels it when it still runs, then forgets it. @throws CoreError not-found */
@@ -280,12 +311,14 @@ export class Responses {
     const record = { request, owner: principal.id, fairnessKey, epoch: lease.epoch, response };
     const run = this.#makeRun(x, record, delivery, lease);
     observer.responseCreated?.(response);
-    const withdraw = scheduler.submit({
+    const job = scheduler.submit({
       ...place,
       run: () => run.execute(route),
       onPosition: (position) => run.announce({ kind: "queued", position }),
     });
-    this.#detach(run.done.then(withdraw));
+    const live = this.#runs.get(response.id);
+    if (live !== undefined) live.job = job;
+    this.#detach(run.done.then(job.withdraw));
     return run;
   }
 
@@ -348,7 +381,7 @@ export class Responses {
       log,
       id,
     });
-    this.#runs.set(id, { run, owner });
+    this.#runs.set(id, { run, owner, put });
     put(response);
     return run;
   }

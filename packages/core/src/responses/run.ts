@@ -7,7 +7,7 @@ import type { EventLog } from "../ports/event-log.ts";
 import type { Lease } from "../ports/lease.ts";
 import type { Observer } from "../ports/observer.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
-import type { ResponseRequest } from "../request/request.ts";
+import type { ResponseChanges, ResponseRequest } from "../request/request.ts";
 import { Assembler } from "./assemble.ts";
 import { watchDeadline } from "./deadline.ts";
 import { ResponseFold } from "./fold.ts";
@@ -36,7 +36,9 @@ export class Run {
   readonly #fold: ResponseFold;
   readonly #assembler: Assembler;
   readonly #abort = new AbortController();
-  readonly #clearDeadline: () => void;
+  #clearDeadline: () => void;
+  /** As it is asked for when it starts. */
+  #request: ResponseRequest;
   readonly #done: Promise<Response>;
   #resolveDone: (response: Response) => void = () => {};
   #sequence = 0;
@@ -44,12 +46,16 @@ export class Run {
   #hasOutput = false;
   /** Pieces of output: a lower bound of its tokens where the backend has told no number. */
   #pieces = 0;
+  /** Pieces after which it ends. */
+  #mostPieces = Number.POSITIVE_INFINITY;
   #hasUsage = false;
+  #hasStarted = false;
   #ended = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
-    const { x, response, log, lease, clock } = options;
+    const { x, request, response, log, lease } = options;
+    this.#request = request;
     this.#fold = new ResponseFold(response);
     this.#assembler = new Assembler(x, this.#fold);
     this.#done = new Promise((resolve) => {
@@ -57,10 +63,7 @@ export class Run {
     });
     log.open(response.id, lease.epoch);
     lease.onLost(() => this.cancel("lease-lost"));
-    this.#clearDeadline = watchDeadline(clock, response.deadlineMs, () => {
-      const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
-      this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
-    });
+    this.#clearDeadline = this.#watchDeadline();
     this.#append([{ type: "response.created", atMs: 0, response }]);
   }
 
@@ -78,6 +81,21 @@ export class Run {
     return this.#ended;
   }
 
+  /**
+   * Takes changes, already checked, in any state before the end.
+   * @returns the Response with them.
+   */
+  change({ priority, deadlineMs, maxTokens }: ResponseChanges): Response {
+    if (priority !== undefined) this.#fold.setPriority(priority);
+    if (deadlineMs !== undefined) {
+      this.#fold.setDeadline(deadlineMs);
+      this.#clearDeadline();
+      this.#clearDeadline = this.#watchDeadline();
+    }
+    if (maxTokens !== undefined) this.#bound(maxTokens);
+    return this.#fold.snapshot();
+  }
+
   announce(progress: RunProgress): void {
     this.#options.log.announce(this.#options.response.id, progress);
   }
@@ -85,11 +103,14 @@ export class Run {
   /** Runs the request on the route's backend; settles when the backend's slot is free again. Never rejects. */
   async execute({ backend, model }: Route): Promise<void> {
     if (this.#ended) return;
-    const { request, delivery, clock, response } = this.#options;
+    const { delivery, clock, response } = this.#options;
     this.#fold.setRuntime(backend.id);
     this.#fold.addTimings({ queuedMs: clock.now() - response.createdAt });
+    this.#hasStarted = true;
     try {
-      const asked = { ...request, model: model.name, delivery };
+      const { priority, deadlineMs } = this.#fold.head;
+      const asked = { ...this.#request, model: model.name, delivery, priority };
+      if (deadlineMs !== undefined) asked.deadlineMs = deadlineMs;
       await backend.respond(asked, (events) => this.#push(events), this.#abort.signal);
       this.#finish();
     } catch (error) {
@@ -99,6 +120,10 @@ export class Run {
 
   /** Stops it in any state; a running backend is aborted, the terminal event is written at once. */
   cancel(reason: string): void {
+    if (reason === "deadline") {
+      this.#passDeadline();
+      return;
+    }
     const code = reason === "superseded" ? "superseded" : "cancelled";
     this.#stop(new CoreError(code, cancelSentence(reason), { reason }));
   }
@@ -106,6 +131,39 @@ export class Run {
   /** Ends it with a problem; a running backend is aborted. */
   fail(error: unknown): void {
     this.#stop(toCoreError(error));
+  }
+
+  #watchDeadline(): () => void {
+    return watchDeadline(this.#options.clock, this.#fold.head.deadlineMs, () => this.#passDeadline());
+  }
+
+  #passDeadline(): void {
+    const state = this.#fold.head.status === "queued" ? "before it started" : "while it ran";
+    this.fail(new CoreError("deadline-exceeded", `The deadline passed ${state}.`));
+  }
+
+  /** What a runtime was asked for can't be changed any more; from then on the pieces are counted here. */
+  #bound(maxTokens: number): void {
+    if (this.#hasStarted) {
+      this.#mostPieces = maxTokens * this.#request.candidates;
+      this.#endAtBound();
+    } else {
+      this.#request = { ...this.#request, output: { ...this.#request.output, maxTokens } };
+    }
+  }
+
+  #endAtBound(): void {
+    const { candidates } = this.#request;
+    if (this.#ended || this.#pieces < this.#mostPieces || this.#assembler.haveFinished(candidates)) return;
+    const batch: ResponseEvent[] = [];
+    const atMs = this.#elapsed();
+    for (let candidate = 0; candidate < candidates; candidate += 1) {
+      this.#assembler.assemble({ type: "finish", candidate, finishReason: "length" }, batch, atMs);
+    }
+    if (batch.length > 0) this.#append(batch);
+    this.#countPieces();
+    this.#end(undefined);
+    this.#abort.abort(new CoreError("cancelled", "The bound of its output was reached."));
   }
 
   #stop(error: CoreError): void {
@@ -120,6 +178,7 @@ export class Run {
     const atMs = this.#elapsed();
     for (const event of events) this.#handle(event, batch, atMs);
     if (batch.length > 0) this.#append(batch);
+    if (this.#pieces >= this.#mostPieces) this.#endAtBound();
   }
 
   #handle(event: BackendEvent, batch: ResponseEvent[], atMs: number): void {
@@ -178,7 +237,7 @@ export class Run {
   /** The backend's promise resolved: every candidate must have finished. */
   #finish(): void {
     if (this.#ended) return;
-    if (this.#assembler.haveFinished(this.#options.request.candidates)) this.#end(undefined);
+    if (this.#assembler.haveFinished(this.#request.candidates)) this.#end(undefined);
     else this.fail(new CoreError("backend-error", "The runtime ended before the answer was complete."));
   }
 

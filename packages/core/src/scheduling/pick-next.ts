@@ -8,7 +8,8 @@ export interface Waiting<T> {
   /** Milliseconds since the epoch. */
   readonly enqueuedAt: number;
   readonly fairnessKey: string;
-  readonly priority: number;
+  /** Counts as it is at each decision. */
+  priority: number;
 }
 
 /**

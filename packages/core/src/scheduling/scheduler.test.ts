@@ -55,6 +55,22 @@ describe("scheduler", () => {
     );
   });
 
+  it("a job whose priority changes is served by the new one, and keeps the time that it has waited", async () => {
+    const { clock, submit, started, end } = setUp(1);
+    submit("running");
+    const low = submit("low", { priority: -8 });
+    clock.advance(3 * ageingMs);
+    submit("high", { priority: 2 });
+    submit("normal");
+    low.changePriority(-1);
+    await end("running");
+    expect(started.at(-1)).toBe("low");
+    await end("low");
+    expect(started.at(-1)).toBe("high");
+    low.changePriority(8);
+    expect(low.withdraw()).toBe(false);
+  });
+
   it("a key that comes back neither owes nor is owed the past", async () => {
     const { submit, started, end } = setUp(1);
     for (let index = 0; index < 10; index += 1) submit(`ann${index}`);
@@ -98,15 +114,15 @@ describe("scheduler", () => {
   it("refuses past the bound, in total and for one key, and has room again after a withdrawal", () => {
     const { submit, scheduler } = setUp(1, { queued: 3, queuedPerKey: 2 });
     submit("running");
-    const withdraw = submit("a");
+    const job = submit("a");
     submit("b");
     expect(() => submit("c")).toThrow(
       expect.objectContaining({ code: "overloaded", details: { limit: 2, retryAfterMs: 1_000 } }),
     );
     submit("d", { fairnessKey: "bob" });
     expect(() => submit("e", { fairnessKey: "eve" })).toThrow(expect.objectContaining({ code: "overloaded" }));
-    expect(withdraw()).toBe(true);
-    expect(withdraw()).toBe(false);
+    expect(job.withdraw()).toBe(true);
+    expect(job.withdraw()).toBe(false);
     expect(scheduler.queued).toBe(2);
     submit("c");
   });

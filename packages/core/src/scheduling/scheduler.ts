@@ -16,6 +16,14 @@ export interface Job {
   readonly onPosition?: (position: number) => void;
 }
 
+/** A job in the scheduler's hands. */
+export interface ScheduledJob {
+  /** Takes it out of the queue. @returns true when it still waited. */
+  withdraw(): boolean;
+  /** Counts for a job that still waits; how long it has waited stays. */
+  changePriority(priority: number): void;
+}
+
 export interface SchedulerLimits {
   /** Jobs that may wait in all lanes together. */
   readonly queued: number;
@@ -51,10 +59,9 @@ export class Scheduler {
 
   /**
    * Starts the job now or queues it.
-   * @returns a function that takes it out of the queue; true when it still waited.
    * @throws CoreError overloaded when the queue is full.
    */
-  submit(job: Job): () => boolean {
+  submit(job: Job): ScheduledJob {
     this.requireRoom(job);
     const lane = this.#lane(job.lane);
     const waiting: Waiting<Job> = {
@@ -68,7 +75,12 @@ export class Scheduler {
     lane.waiting.push(waiting);
     this.#count(job.fairnessKey, 1);
     this.#dispatch(job.lane, lane);
-    return () => this.#withdraw(waiting);
+    return {
+      withdraw: () => this.#withdraw(waiting),
+      changePriority: (priority) => {
+        waiting.priority = priority;
+      },
+    };
   }
 
   /** Jobs that wait, in all lanes. */
