@@ -236,6 +236,39 @@ describe("lmsp door", () => {
     expect((await json(core, "GET", path)).status).toBe(404);
   });
 
+  it("changes what waits or runs, and says why it can't", async () => {
+    const { core, backend } = setUp();
+    backend.answer = async function* (_request, signal) {
+      yield [{ type: "accepted" }];
+      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    };
+    const { responder, done } = beginCall(door, core, post({ stream: true }));
+    await expect.poll(() => responder.hasStarted).toBe(true);
+    const path = responder.headers["location"] ?? "";
+    const patch = async (body: object, headers: Record<string, string> = {}) => {
+      const answer = await callDoor(door, core, { method: "PATCH", path, body, headers });
+      return { status: answer.status, body: JSON.parse(answer.text) };
+    };
+    const deadline = new Date(core.clock.now() + 3_600_000).toISOString();
+    expect(await patch({ priority: 3, deadline, other: 1 })).toMatchObject({
+      status: 200,
+      body: { priority: 3, deadline, status: "in_progress" },
+    });
+    expect(await patch({ priority: null, timeout_ms: 60_000 })).toMatchObject({ body: { priority: 3 } });
+    expect((await json(core, "GET", path)).body.deadline < deadline).toBe(true);
+    expect(await patch({})).toMatchObject({ status: 400 });
+    expect(await patch({ priority: 9 })).toMatchObject({ status: 400, body: { param: "priority" } });
+    expect(await patch({ timeout_ms: "1" })).toMatchObject({ status: 400, body: { param: "timeout_ms" } });
+    expect(await patch({ priority: 1, other: 1 }, { prefer: "handling=strict" })).toMatchObject({ status: 400 });
+    expect(await patch({ deadline: "2001-01-01T00:00:00Z" })).toMatchObject({
+      status: 504,
+      body: { type: "urn:lmsp:problem:deadline-exceeded" },
+    });
+    await json(core, "POST", `${path}/cancel`);
+    await done;
+    expect(await patch({ priority: 1 })).toMatchObject({ status: 409, body: { type: "urn:lmsp:problem:conflict" } });
+  });
+
   it("fetches models by id and alias, slashes and colons encoded or not; the list has an ETag", async () => {
     const { core, backend } = setUp();
     for (const id of ["acme/tiny:q4", "acme%2Ftiny:q4", "acme%2Ftiny%3Aq4", "tiny"]) {

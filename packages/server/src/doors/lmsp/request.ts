@@ -2,6 +2,7 @@ import {
   type ContentPart,
   CoreError,
   type InputItem,
+  type ResponseChanges,
   type ResponseInput,
   type ResponseRequest,
   requestDefaults,
@@ -9,7 +10,7 @@ import {
 import { durationMs } from "../../config/durations.ts";
 import { compact } from "../shared/compact.ts";
 import type { HeaderFields } from "../shared/request-headers.ts";
-import type { WireItem, WireRequest } from "./schema.ts";
+import type { WireChanges, WireItem, WireRequest } from "./schema.ts";
 
 /**
  * The core's request for a native one.
@@ -61,7 +62,18 @@ export function toCoreRequest(
   };
 }
 
-function deadlineOf(wire: WireRequest, nowMs: number): number | undefined {
+/**
+ * The core's changes for native ones.
+ * @param nowMs milliseconds since the epoch, from which `timeout_ms` counts.
+ * @throws CoreError invalid-request when there are none.
+ */
+export function toChanges(wire: WireChanges, nowMs: number): ResponseChanges {
+  const changes = compact({ priority: wire.priority, deadlineMs: deadlineOf(wire, nowMs) });
+  if (Object.keys(changes).length > 0) return changes;
+  throw new CoreError("invalid-request", "Name what to change: priority, deadline or timeout_ms.");
+}
+
+function deadlineOf(wire: Pick<WireRequest, "deadline" | "timeout_ms">, nowMs: number): number | undefined {
   const instant = wire.deadline == null ? undefined : Date.parse(wire.deadline);
   const timeout = wire.timeout_ms == null ? undefined : nowMs + wire.timeout_ms;
   if (instant === undefined) return timeout;

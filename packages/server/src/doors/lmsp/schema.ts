@@ -94,6 +94,10 @@ function tool(object: ObjectOf) {
   });
 }
 
+/** Instants and durations by which a response must have ended. */
+const deadline = z.iso.datetime({ offset: true }).nullish();
+const timeoutMs = z.int().min(1).max(2_147_483_647).nullish();
+
 function makeResponseSchema(object: ObjectOf) {
   return object({
     model: z.string().min(1),
@@ -115,8 +119,8 @@ function makeResponseSchema(object: ObjectOf) {
     store: z.boolean().nullish(),
     stream: z.boolean().nullish(),
     priority: z.number().nullish(),
-    deadline: z.iso.datetime({ offset: true }).nullish(),
-    timeout_ms: z.int().min(1).max(2_147_483_647).nullish(),
+    deadline,
+    timeout_ms: timeoutMs,
     supersedes: z.string().nullish(),
     on_disconnect: z.enum(["cancel", "continue"]).nullish(),
     background: z.boolean().nullish(),
@@ -127,5 +131,14 @@ function makeResponseSchema(object: ObjectOf) {
 export const responseSchema = makeResponseSchema(z.object);
 export const strictResponseSchema = makeResponseSchema(z.strictObject);
 
+/** What may be changed of a response later. */
+function makeChangesSchema(object: ObjectOf) {
+  return object({ priority: z.number().nullish(), deadline, timeout_ms: timeoutMs });
+}
+
+export const changesSchema = makeChangesSchema(z.object);
+export const strictChangesSchema = makeChangesSchema(z.strictObject);
+
+export type WireChanges = z.output<typeof changesSchema>;
 export type WireRequest = z.output<typeof responseSchema>;
 export type WireItem = Extract<WireRequest["input"], readonly unknown[]>[number];

@@ -4,6 +4,7 @@ import {
   type Problem,
   problems,
   type Response,
+  type ResponseChanges,
   type ResponseRequest,
   toCoreError,
 } from "@plenum/core";
@@ -68,6 +69,11 @@ export class Call implements OperationListener {
   #stopCause: StopCause | undefined;
   #onStop: ((cause: StopCause) => void) | undefined;
   #onDrain: (() => void) | undefined;
+  /** What the client has said since the response was made. */
+  #changes: ResponseChanges = {};
+  #onChange: ((changes: ResponseChanges) => void) | undefined;
+  /** Upper bound of the request itself. */
+  #maxTokens = Number.POSITIVE_INFINITY;
 
   constructor(context: DoorContext, submitted: ServerOperation, envelope: RequestEnvelope, requestId: string) {
     const { policy } = envelope;
@@ -93,14 +99,30 @@ export class Call implements OperationListener {
     this.#onDrain?.();
   }
 
-  /** Counts until the response is made. */
   priority(update: PriorityUpdate): void {
     this.#priority = update;
+    this.#change({ priority: this.fields.priority });
   }
 
-  /** As above. */
   budget(budget: Budget): void {
-    this.#tokenBudget = addBudget(this.#tokenBudget, budget);
+    const tokens = addBudget(this.#tokenBudget, budget);
+    if (tokens === this.#tokenBudget || tokens === undefined) return;
+    this.#tokenBudget = tokens;
+    this.#change({ maxTokens: Math.min(tokens, this.#maxTokens) });
+  }
+
+  deadline(): void {
+    const { deadlineMs } = this.fields;
+    if (deadlineMs !== undefined) this.#change({ deadlineMs });
+  }
+
+  expireAt(): void {
+    this.deadline();
+  }
+
+  #change(changes: ResponseChanges): void {
+    if (this.#onChange === undefined) this.#changes = { ...this.#changes, ...changes };
+    else this.#onChange(changes);
   }
 
   backpressure({ level }: Backpressure): void {
@@ -128,6 +150,12 @@ export class Call implements OperationListener {
     if (this.#stopCause !== undefined) listener(this.#stopCause);
   }
 
+  /** Calls with what the client changes once the request is fitted, also with what it has changed since then. */
+  onChange(listener: (changes: ResponseChanges) => void): void {
+    this.#onChange = listener;
+    if (Object.keys(this.#changes).length > 0) listener(this.#changes);
+  }
+
   /** Calls each time that the client has caught up. */
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
@@ -149,6 +177,8 @@ export class Call implements OperationListener {
 
   /** The request within the token budget that the client has set by now. */
   fit(request: ResponseRequest): ResponseRequest {
+    this.#changes = {};
+    this.#maxTokens = request.output.maxTokens ?? Number.POSITIVE_INFINITY;
     return capTokens(request, this.#tokenBudget);
   }
 

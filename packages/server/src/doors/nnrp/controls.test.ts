@@ -170,6 +170,96 @@ it("SUPERSEDE ends the old response and says so", async () => {
   await next.outcome;
 });
 
+describe("what the client says later", () => {
+  it("PRIORITY_UPDATE moves a response that waits", async () => {
+    const bench = await endless({ parallel: 1 });
+    const running = await begun(bench.session1);
+    const first = bench.session1.submit({ body: chat() });
+    const second = bench.session1.submit({ body: chat() });
+    while (bench.core.scheduler.queued < 2) await new Promise((resolve) => setImmediate(resolve));
+    const { id } = await lastResponse(bench.core);
+    second.updatePriority({ priorityClass: 0, delta: 1 });
+    while ((await lastResponse(bench.core)).priority !== 5) await new Promise((resolve) => setImmediate(resolve));
+    running.operation.cancel();
+    while (bench.backend.requests.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect(bench.backend.requests[1]).toMatchObject({ priority: 5 });
+    expect(await lastResponse(bench.core)).toMatchObject({ id, status: "in_progress" });
+    first.cancel();
+    second.cancel();
+    await Promise.all([read(first), read(second)]);
+  });
+
+  it("DEADLINE moves the end, sooner and later, and its passing is a passed deadline, not a cancel", async () => {
+    const clock = new ManualClock();
+    const bench = await endless({ clock });
+    const { operation, outcome } = await begun(bench.session1, { deadline: { unixMs: clock.now() + 1_000 } });
+    const { id } = await lastResponse(bench.core);
+    for (const unixMs of [clock.now() + 900_000, clock.now() + 60_000]) {
+      operation.setDeadline({ unixMs });
+      while ((await lastResponse(bench.core)).deadlineMs !== unixMs) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    clock.advance(59_000);
+    expect(bench.backend.running).toBe(1);
+    clock.advance(1_000);
+    expect(await outcome).toMatchObject(dropped(DropReason.deadlineExpired));
+    await settle(bench);
+    expect(await lastResponse(bench.core)).toMatchObject({
+      id,
+      status: "failed",
+      problem: { code: "deadline-exceeded" },
+    });
+  });
+
+  it("a DEADLINE that has passed ends it at once as such", async () => {
+    const clock = new ManualClock();
+    const bench = await endless({ clock });
+    const { operation, outcome } = await begun(bench.session1);
+    operation.setDeadline({ unixMs: clock.now() - 1 });
+    expect(await outcome).toMatchObject(dropped(DropReason.deadlineExpired));
+    await settle(bench);
+    expect(await lastResponse(bench.core)).toMatchObject({ problem: { code: "deadline-exceeded" } });
+  });
+
+  it("a later DEADLINE beside nnrp.timeout_ms: the nearer counts still", async () => {
+    const clock = new ManualClock();
+    const bench = await endless({ clock });
+    const { operation, outcome } = await begun(bench.session1, {}, { timeout_ms: 2_000 });
+    const { deadlineMs } = await lastResponse(bench.core);
+    operation.setDeadline({ unixMs: clock.now() + 2 ** 60 });
+    operation.updatePriority({ priorityClass: 2 });
+    while ((await lastResponse(bench.core)).priority !== -4) await new Promise((resolve) => setImmediate(resolve));
+    expect((await lastResponse(bench.core)).deadlineMs).toBe(deadlineMs);
+    clock.advance(2_000);
+    expect(await outcome).toMatchObject({ terminal: { error: { code: "request_timeout" } } });
+  });
+
+  it("BUDGET_UPDATE ends a response that has had so many tokens", async () => {
+    const bench = await endless();
+    const { operation, outcome } = await begun(bench.session1);
+    operation.updateBudget({ tokens: 1 });
+    expect(await outcome).toMatchObject({
+      terminal: { type: "response.completed", body: { choices: [{ finish_reason: "length" }] } },
+    });
+    await settle(bench);
+    expect(bench.backend.aborted).toBe(1);
+    expect(await lastResponse(bench.core)).toMatchObject({ status: "incomplete", incompleteReason: "max_tokens" });
+  });
+
+  it("controls of an operation that has ended are nothing", async () => {
+    const bench = await endless();
+    const { operation, outcome } = await begun(bench.session1);
+    operation.cancel();
+    operation.updatePriority({ priorityClass: 0 });
+    operation.setDeadline({ unixMs: 1 });
+    await outcome;
+    await settle(bench);
+    expect(bench.problems).toEqual([]);
+    expect(bench.faults).toEqual([]);
+  });
+});
+
 it("BUDGET_UPDATE behind the submit bounds the output tokens", async () => {
   const bench = await endless();
   const operation = bench.session1.submit({ body: chat({ max_tokens: 100 }) });

@@ -1,5 +1,11 @@
 import { type ResponseRequest, requestLimits } from "@plenum/core";
-import { type Budget, type PriorityUpdate, type ServerOperation, SessionPriorityClass } from "@plenum/nnrp";
+import {
+  type Budget,
+  type PriorityUpdate,
+  type ServerOperation,
+  SessionPriorityClass,
+  type TimeLimit,
+} from "@plenum/nnrp";
 import type { RequestPolicy } from "@plenum/profile";
 import type { HeaderFields } from "../shared/request-headers.ts";
 
@@ -40,9 +46,17 @@ export function dueTimesOf(operation: ServerOperation, policy: RequestPolicy, ac
   const isBinding = expireAt?.discardStale === true || expireAt?.emitDropReason === true;
   const timeoutMs = policy.timeoutMs;
   return {
-    nativeMs: earliest(deadline?.unixMs, isBinding ? expireAt?.unixMs : undefined),
+    nativeMs: earliest(instantOf(deadline), isBinding ? instantOf(expireAt) : undefined),
     timeoutMs: timeoutMs === undefined || timeoutMs > maxTimeoutMs ? undefined : acceptedAtMs + timeoutMs,
   };
+}
+
+/** Last instant that a date can hold, in milliseconds since the epoch. */
+const lastInstantMs = 8_640_000_000_000_000;
+
+/** The wire can name instants that no date holds. */
+function instantOf(limit: TimeLimit | undefined): number | undefined {
+  return limit === undefined ? undefined : Math.min(limit.unixMs, lastInstantMs);
 }
 
 function earliest(a: number | undefined, b: number | undefined): number | undefined {

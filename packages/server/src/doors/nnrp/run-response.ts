@@ -1,4 +1,4 @@
-import { type Caller, CoreError, type OwnedResponse } from "@plenum/core";
+import { type Caller, CoreError, type OwnedResponse, type ProblemCode, type ResponseChanges } from "@plenum/core";
 import type { StopCause } from "@plenum/nnrp";
 import { type ConvertedRequest, inWordsOf, renameProblem } from "../shared/openai/converted.ts";
 import type { Call } from "./call.ts";
@@ -21,6 +21,7 @@ export async function runConverted(
   const delivery = isStream || continues ? "events" : "whole";
   const owned = await inWordsOf(converted, () => core.responses.create(request, caller, "nnrp", delivery));
   if (continues) continued.add(owned.id, { rendering, isStream, wantsChunks: call.writer.wantsChunks });
+  call.onChange((changes) => changeResponse(call, caller, owned, changes));
   const renderer = createRenderer(call, rendering, isStream);
   const end = (ending: Ending): void => endWith(call, ending, rendering);
   if (isStream) stream(call, caller, owned, renderer, end);
@@ -84,6 +85,16 @@ async function complete(
   }
   onEnd({ response });
 }
+
+/** What comes too late changes nothing; a deadline that has passed ends the operation by itself. */
+function changeResponse(call: Call, { principal }: Caller, owned: OwnedResponse, changes: ResponseChanges): void {
+  call.context.core.responses.change(owned.id, changes, principal).catch((error: unknown) => {
+    const isLate = error instanceof CoreError && lateCodes.has(error.code);
+    if (!isLate) call.fail(error);
+  });
+}
+
+const lateCodes: ReadonlySet<ProblemCode> = new Set(["conflict", "not-found", "deadline-exceeded"]);
 
 /** What the end of an operation means for its response. The operation itself is ended by whoever stopped it. */
 function stopResponse(call: Call, { principal }: Caller, owned: OwnedResponse, cause: StopCause): void {

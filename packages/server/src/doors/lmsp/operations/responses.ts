@@ -6,9 +6,9 @@ import { toInvalidRequest } from "../../shared/parse-body.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
 import { answerJson, completeForOwner, streamToOwner } from "../../shared/run-response.ts";
 import { streamResponse } from "../../shared/stream-response.ts";
-import { toCoreRequest } from "../request.ts";
+import { toChanges, toCoreRequest } from "../request.ts";
 import { toWireResponse } from "../response.ts";
-import { responseSchema, strictResponseSchema } from "../schema.ts";
+import { changesSchema, responseSchema, strictChangesSchema, strictResponseSchema } from "../schema.ts";
 import { createRenderer } from "../stream.ts";
 import { root } from "./root.ts";
 
@@ -28,13 +28,18 @@ export const responseOperations: readonly Operation[] = [
     handle: cancelResponse,
   },
   { name: "responses.get", method: "GET", path: `${root}/responses/*`, scope: "read", handle: getResponse },
+  { name: "responses.change", method: "PATCH", path: `${root}/responses/*`, scope: "infer", handle: changeResponse },
   { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
 ];
 
+/** RFC 7240. */
+function isStrict({ request }: Call): boolean {
+  return /\bhandling=strict\b/i.test(request.headers["prefer"] ?? "");
+}
+
 async function createResponse(call: Call): Promise<void> {
   const { request } = call;
-  const isStrict = /\bhandling=strict\b/i.test(request.headers["prefer"] ?? "");
-  const wire = call.json(isStrict ? strictResponseSchema : responseSchema);
+  const wire = call.json(isStrict(call) ? strictResponseSchema : responseSchema);
   const isStream = wire.stream ?? /\btext\/event-stream\b/i.test(request.headers["accept"] ?? "");
   const nowMs = call.core.clock.now();
   const coreRequest = toCoreRequest(wire, nowMs, isStream, readRequestHeaders(request.headers, nowMs));
@@ -64,6 +69,13 @@ async function getResponse(call: Call): Promise<void> {
 
 async function cancelResponse(call: Call): Promise<void> {
   const response = await call.core.responses.cancel(call.rest, call.caller.principal);
+  answerJson(call, 200, toWireResponse(response));
+}
+
+async function changeResponse(call: Call): Promise<void> {
+  const { core, rest, caller } = call;
+  const wire = call.json(isStrict(call) ? strictChangesSchema : changesSchema);
+  const response = await core.responses.change(rest, toChanges(wire, core.clock.now()), caller.principal);
   answerJson(call, 200, toWireResponse(response));
 }
 
