@@ -1,5 +1,4 @@
 import { createParser } from "eventsource-parser";
-import type { LmspEvent } from "./events.ts";
 import { LmspError, parseProblem } from "./problem.ts";
 
 /**
@@ -8,9 +7,12 @@ import { LmspError, parseProblem } from "./problem.ts";
  * a comment every 15 s, so that a dead connection is noticed.
  * @throws whatever the connection breaks with; LmspError `invalid-answer` when an event is not one of LMSP.
  */
-export async function* readEvents(body: ReadableStream<Uint8Array>, silenceMs: number): AsyncGenerator<LmspEvent> {
-  const arrived: LmspEvent[] = [];
-  const parser = createParser({ onEvent: (message) => arrived.push(parseEvent(message.data)) });
+export async function* readEvents<Event extends { readonly type: string }>(
+  body: ReadableStream<Uint8Array>,
+  silenceMs: number,
+): AsyncGenerator<Event> {
+  const arrived: Event[] = [];
+  const parser = createParser({ onEvent: (message) => arrived.push(parseEvent<Event>(message.data)) });
   // The decoder takes a byte order mark away; the parser would lose a line by it.
   const decoder = new TextDecoder();
   const reader = body.getReader();
@@ -27,14 +29,15 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, silenceMs: n
   }
 }
 
-function parseEvent(data: string): LmspEvent {
+/** The caller names the type: what the service promises is not checked again. */
+function parseEvent<Event>(data: string): Event {
   const problem = parseProblem(data);
   // Once a stream runs it has no status any more: what ends it early is sent in it.
   if (problem !== undefined) throw LmspError.fromProblem(problem);
   try {
     const value: unknown = JSON.parse(data);
     if (typeof value === "object" && value !== null && "type" in value && typeof value.type === "string") {
-      return value as LmspEvent;
+      return value as Event;
     }
   } catch {
     // Told below, like JSON that is no event.

@@ -1,5 +1,4 @@
 import { readEvents } from "./event-stream.ts";
-import { isTerminalEvent, type LmspEvent } from "./events.ts";
 import { LmspError } from "./problem.ts";
 
 /** How a broken stream is taken up again. */
@@ -16,24 +15,33 @@ export interface ResumePolicy {
 
 export const defaultResume: ResumePolicy = { attempts: 8, firstDelayMs: 200, maxDelayMs: 5000, silenceMs: 45_000 };
 
-interface Followed {
+interface Followed<Event> {
   /** The first connection. */
   readonly first: Response;
   /** Sequence after which the first connection starts. */
   readonly after: number;
   /** Connects again, to what follows a sequence. */
   readonly reopen: (after: number) => Promise<Response>;
+  /** Whether the stream ends with this event. */
+  readonly isLast: (event: Event) => boolean;
   readonly policy: ResumePolicy;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Events of one response over as many connections as it takes: each numbered event once and in order, to the terminal
+ * Events of one response or task over as many connections as it takes: each numbered event once and in order, to the terminal
  * one.
  * @throws LmspError `connection-lost` after the allowed tries; the service's own problem when it refuses to go on, such
  * as `events-expired`; the signal's reason when aborted.
  */
-export async function* follow({ first, after, reopen, policy, signal }: Followed): AsyncGenerator<LmspEvent> {
+export async function* follow<Event extends { readonly type: string }>({
+  first,
+  after,
+  reopen,
+  isLast,
+  policy,
+  signal,
+}: Followed<Event>): AsyncGenerator<Event> {
   let last = after;
   let failures = 0;
   let connect = () => Promise.resolve(first);
@@ -41,19 +49,19 @@ export async function* follow({ first, after, reopen, policy, signal }: Followed
     let lost: unknown;
     try {
       const answer = await connect();
-      // 204: the response ended at or before `last`.
+      // 204: it ended at or before `last`.
       if (answer.status === 204 || answer.body === null) return;
       checkIsEventStream(answer);
-      for await (const event of readEvents(answer.body, policy.silenceMs)) {
+      for await (const event of readEvents<Event>(answer.body, policy.silenceMs)) {
         signal?.throwIfAborted();
-        if ("sequence" in event) {
+        if ("sequence" in event && typeof event.sequence === "number") {
           if (event.sequence <= last) continue;
           checkNext(event.sequence, last);
           last = event.sequence;
           failures = 0;
         }
         yield event;
-        if (isTerminalEvent(event)) return;
+        if (isLast(event)) return;
       }
     } catch (error) {
       signal?.throwIfAborted();
@@ -67,7 +75,7 @@ export async function* follow({ first, after, reopen, policy, signal }: Followed
   }
 }
 
-function checkIsEventStream(answer: Response): void {
+export function checkIsEventStream(answer: Response): void {
   const type = answer.headers.get("content-type") ?? "nothing";
   if (type.startsWith("text/event-stream")) return;
   const detail = `Expected a stream of events and got ${type}: is this address an LMSP service?`;
@@ -88,19 +96,19 @@ function connectionLost(last: number, failures: number, cause: unknown): LmspErr
 const passingStatuses: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** A broken connection, or a refusal that passes; anything else that the service says is final. */
-function canResume(error: unknown): boolean {
+export function canResume(error: unknown): boolean {
   if (!(error instanceof LmspError)) return true;
   return error.code === "unreachable" || passingStatuses.has(error.status);
 }
 
 /** Doubles with each failure; half of it by chance, so that clients of one service don't come back all at once. */
-function delayMs(failures: number, policy: ResumePolicy, lost: unknown): number {
+export function delayMs(failures: number, policy: ResumePolicy, lost: unknown): number {
   const full = Math.min(policy.maxDelayMs, policy.firstDelayMs * 2 ** (failures - 1));
   const asked = lost instanceof LmspError ? (lost.retryAfterMs ?? 0) : 0;
   return Math.max(Math.min(asked, policy.maxDelayMs), full / 2 + (Math.random() * full) / 2);
 }
 
-function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const end = () => {

@@ -9,7 +9,7 @@ export interface HttpOptions {
 }
 
 export interface Call {
-  readonly method?: "GET" | "POST" | "DELETE";
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
   /** From the base URL, with a slash before it. */
   readonly path: string;
   /** Sent as JSON. */
@@ -26,6 +26,21 @@ export interface Http {
   send(call: Call): Promise<Response>;
   /** The JSON of the answer. The caller names its type: what the service promises is not checked again. */
   json<Answer>(call: Call): Promise<Answer>;
+  /** For calls whose answer has nothing to tell. */
+  nothing(call: Call): Promise<void>;
+}
+
+/** A path with the members that are there as its query; of a list, each. */
+export function withQuery(
+  path: string,
+  members: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>,
+): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(members)) {
+    if (typeof value === "object") for (const each of value) query.append(name, each);
+    else if (value !== undefined) query.set(name, String(value));
+  }
+  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** Base URL of a service as people write it: `host:port`, with or without scheme, final slash or `/lmsp/v1`. */
@@ -56,7 +71,11 @@ export function createHttp(options: HttpOptions): Http {
       });
     }
   };
-  return { send, json };
+  const nothing = async (call: Call): Promise<void> => {
+    const answer = await send(call);
+    await answer.body?.cancel();
+  };
+  return { send, json, nothing };
 }
 
 async function request(options: HttpOptions, base: string, call: Call): Promise<Response> {

@@ -1,3 +1,17 @@
+export type {
+  LmspPrincipal,
+  LmspRuntime,
+  LmspToken,
+  MetricsHistory,
+  MetricsPoint,
+  NearbyService,
+  NewToken,
+  RuntimeRequest,
+  Scope,
+  TokenRequest,
+  TokenRights,
+} from "./admin.ts";
+export type { AdminApi } from "./admin-api.ts";
 export { type Client, type ClientOptions, createClient } from "./client.ts";
 export {
   finalResponse,
@@ -29,7 +43,27 @@ export {
   type LmspResponseStatus,
   type LmspUsage,
   outputText,
+  type ResponseChange,
   type ResponseRequest,
 } from "./responses.ts";
 export type { CallOptions, EventsOptions, ResponsesApi } from "./responses-api.ts";
 export type { ServiceDocument, ServiceInterface } from "./service.ts";
+export type {
+  ListedResponse,
+  ServiceEvent,
+  ServiceSnapshot,
+  ServiceTopic,
+  WatchOptions,
+} from "./service-events.ts";
+export {
+  type AnyTaskEvent,
+  hasEnded,
+  isLastTaskEvent,
+  type ListTasksOptions,
+  type LmspTask,
+  type TaskEvent,
+  type TaskKind,
+  type TaskRequest,
+  type TaskState,
+} from "./tasks.ts";
+export type { TasksApi } from "./tasks-api.ts";

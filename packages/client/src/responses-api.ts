@@ -1,9 +1,9 @@
 import type { LmspEvent } from "./events.ts";
 import { isTerminalEvent } from "./events.ts";
 import { follow, type ResumePolicy } from "./follow.ts";
-import type { Call, Http } from "./http.ts";
+import { type Call, type Http, withQuery } from "./http.ts";
 import type { Page } from "./models.ts";
-import type { ListResponsesOptions, LmspResponse, ResponseRequest } from "./responses.ts";
+import type { ListResponsesOptions, LmspResponse, ResponseChange, ResponseRequest } from "./responses.ts";
 
 export interface CallOptions {
   /** Ends the call; it rejects with the signal's reason. */
@@ -32,6 +32,8 @@ export interface ResponsesApi {
   /** @throws LmspError `not-found`. */
   get(id: string, options?: CallOptions): Promise<LmspResponse>;
   list(filter?: ListResponsesOptions, options?: CallOptions): Promise<Page<LmspResponse>>;
+  /** Changes what waits or runs. @throws LmspError `conflict` when it has ended. */
+  change(id: string, change: ResponseChange, options?: CallOptions): Promise<LmspResponse>;
   /** Nothing happens when it has ended already. */
   cancel(id: string, options?: CallOptions): Promise<LmspResponse>;
   delete(id: string, options?: CallOptions): Promise<void>;
@@ -55,21 +57,11 @@ export function createResponsesApi(http: Http, policy: ResumePolicy): ResponsesA
         : streamOwned(http, policy, request, signal),
     events: (id, { after = 0, signal } = {}) => watch(http, policy, id, after, signal),
     get: (id, { signal } = {}) => http.json({ path: pathOf(id), signal }),
-    list: (filter = {}, { signal } = {}) => http.json({ path: `${path}${queryOf(filter)}`, signal }),
+    list: (filter = {}, { signal } = {}) => http.json({ path: withQuery(path, { ...filter }), signal }),
+    change: (id, change, { signal } = {}) => http.json({ method: "PATCH", path: pathOf(id), body: change, signal }),
     cancel: (id, { signal } = {}) => http.json({ method: "POST", path: pathOf(id, "/cancel"), signal }),
-    delete: async (id, { signal } = {}) => {
-      const answer = await http.send({ method: "DELETE", path: pathOf(id), signal });
-      await answer.body?.cancel();
-    },
+    delete: (id, { signal } = {}) => http.nothing({ method: "DELETE", path: pathOf(id), signal }),
   };
-}
-
-function queryOf(filter: ListResponsesOptions): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(filter)) {
-    if (value !== undefined) query.set(name, String(value));
-  }
-  return query.size === 0 ? "" : `?${query}`;
 }
 
 function eventsCall(id: string, after: number, signal: AbortSignal | undefined): Call {
@@ -85,7 +77,7 @@ async function* watch(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LmspEvent> {
   const reopen = (last: number) => http.send(eventsCall(id, last, signal));
-  yield* follow({ first: await reopen(after), after, reopen, policy, signal });
+  yield* follow<LmspEvent>({ first: await reopen(after), after, reopen, isLast: isTerminalEvent, policy, signal });
 }
 
 /** A background response is made first and then watched: it belongs to no connection. */
@@ -125,7 +117,14 @@ async function* streamOwned(
     id = first.headers.get("x-lmsp-response-id") ?? undefined;
     signal?.addEventListener("abort", disconnect, { once: true });
     const reopen = (last: number) => http.send(eventsCall(id ?? "", last, connection.signal));
-    for await (const event of follow({ first, after: 0, reopen, policy, signal: connection.signal })) {
+    for await (const event of follow<LmspEvent>({
+      first,
+      after: 0,
+      reopen,
+      isLast: isTerminalEvent,
+      policy,
+      signal: connection.signal,
+    })) {
       if (event.type === "response.created") id = event.response.id;
       isEnded = isTerminalEvent(event);
       yield event;

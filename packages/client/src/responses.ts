@@ -66,6 +66,16 @@ export interface ResponseRequest {
   readonly runtime_options?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
+/** Body of `PATCH /lmsp/v1/responses/{id}`; absent members stay as they are. */
+export interface ResponseChange {
+  /** -8 … 8, higher sooner. */
+  readonly priority?: number;
+  /** RFC 3339. */
+  readonly deadline?: string;
+  /** Milliseconds from now, in place of `deadline`. */
+  readonly timeout_ms?: number;
+}
+
 export type LmspResponseStatus = "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
 
 /** The unit of work (LMSP §5), whatever interface it came through. */
@@ -91,6 +101,9 @@ export interface LmspResponse {
   readonly incomplete_reason?: string;
   /** Why it `failed` or was `cancelled`. */
   readonly problem?: LmspProblem;
+  /** True: a task that outlives its connection (LMSP §7). */
+  readonly background?: boolean;
+  /** 1, and one more for each run after a crash of the service. */
   readonly attempt: number;
   readonly priority?: number;
   readonly deadline?: string;
@@ -109,11 +122,13 @@ export interface LmspUsage {
   readonly reasoning_tokens?: number;
 }
 
-/** Filters of `GET /lmsp/v1/responses`. */
+/** Filters of `GET /lmsp/v1/responses`; without the scope `admin`, own ones only. */
 export interface ListResponsesOptions {
   readonly door?: string;
   readonly model?: string;
   readonly status?: LmspResponseStatus;
+  /** Principal's id. */
+  readonly owner?: string;
   /** Things on one page. */
   readonly limit?: number;
   readonly cursor?: string;
