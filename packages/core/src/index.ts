@@ -95,3 +95,4 @@ export {
   type Timings,
 } from "./responses/response.ts";
 export { type OwnedResponse, uniquePart } from "./responses/responses.ts";
+export type { TaskContext, TaskExecutor } from "./tasks/executor.ts";
