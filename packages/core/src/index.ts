@@ -1,6 +1,7 @@
 export { Authenticator, localPrincipal, type TokenRecord } from "./auth/authenticator.ts";
 export { type Caller, mayUseModel, type Principal, requireScope, type Scope, scopes } from "./auth/principal.ts";
-export { Catalog, type ResolvedModel, type Route } from "./catalog/catalog.ts";
+export { Catalog, type CatalogNames, type ResolvedModel, type Route } from "./catalog/catalog.ts";
+export { type CatalogChanges, catalogChanges } from "./catalog/changes.ts";
 export type {
   BackendModel,
   Capabilities,
@@ -29,7 +30,7 @@ export { systemClock } from "./memory/clock.ts";
 export { MemoryEventLog } from "./memory/event-log.ts";
 export { randomIds } from "./memory/ids.ts";
 export { MemoryLeases } from "./memory/leases.ts";
-export { MemoryStore } from "./memory/store.ts";
+export { createMemoryStorage } from "./memory/storage.ts";
 export type { Backend, BackendEmbedding, BackendRequest, BackendSink } from "./ports/backend.ts";
 export type { Bus, BusTopic } from "./ports/bus.ts";
 export type { Clock } from "./ports/clock.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ScriptedBackend, scriptedModel } from "../testing/scripted-backend.ts";
 import { Catalog } from "./catalog.ts";
+import { catalogChanges } from "./changes.ts";
 
 describe("catalog", () => {
   it("gives a bare name to the first backend; every model has its long name", () => {
@@ -40,6 +41,67 @@ describe("catalog", () => {
     expect(catalog.resolve("a").model.id).toBe("a:latest");
     expect(catalog.resolve("x").model.id).toBe("a:latest");
     expect(catalog.resolve("b").model.id).toBe("b");
+  });
+
+  it("shows the names that lead to an entry, and no others", () => {
+    const details = { digest: "sha256:1" };
+    const catalog = new Catalog([
+      new ScriptedBackend("one", [scriptedModel("m", { details, aliases: ["short"] }), scriptedModel("other")]),
+      new ScriptedBackend("two", [scriptedModel("m-two", { details, aliases: ["short", "other"] })]),
+    ]);
+    expect(catalog.find("m")?.model.aliases).toEqual(["m-two", "short"]);
+    expect(catalog.find("other")?.model.id).toBe("other");
+  });
+
+  it("joins what the operator calls the same; a down runtime does not stand before a healthy one", () => {
+    const one = new ScriptedBackend("one", [scriptedModel("m", { state: "unavailable" })]);
+    const two = new ScriptedBackend("two", [scriptedModel("m-two", { state: "available" }), scriptedModel("n")]);
+    const catalog = new Catalog([one, two], {
+      sameAs: new Map([
+        ["two/m-two", "m"],
+        ["two/gone", "m"],
+        ["two/n", "gone"],
+      ]),
+    });
+    expect(catalog.list().map(({ id }) => id)).toEqual(["m", "n"]);
+    expect(catalog.resolve("m").model).toMatchObject({ state: "available", aliases: ["m-two"] });
+    expect(catalog.resolve("m").routes.map(({ backend }) => backend.id)).toEqual(["two", "one"]);
+    expect(catalog.resolve("two/m-two").model.id).toBe("m");
+    expect(catalog.resolve("m").model.runtimes.map(({ id, state }) => [id, state])).toEqual([
+      ["one", "unavailable"],
+      ["two", "available"],
+    ]);
+  });
+
+  it("has the operator's aliases, also of a name that comes later; a real name wins", () => {
+    const backend = new ScriptedBackend("one", [scriptedModel("m:latest")]);
+    const catalog = new Catalog([backend], {
+      aliases: new Map([
+        ["gpt-4o", "m"],
+        ["later", "x"],
+        ["m:latest", "x"],
+      ]),
+    });
+    expect(catalog.resolve("gpt-4o").model.aliases).toEqual(["gpt-4o"]);
+    expect(catalog.find("later")).toBeUndefined();
+    backend.setModels([scriptedModel("m:latest"), scriptedModel("x")]);
+    expect(catalog.resolve("later").model.id).toBe("x");
+    expect(catalog.resolve("m:latest").model.id).toBe("m:latest");
+    catalog.setAliases(new Map());
+    expect(catalog.find("later")).toBeUndefined();
+  });
+
+  it("tells what changed between two looks", () => {
+    const backend = new ScriptedBackend("one", [scriptedModel("a"), scriptedModel("b"), scriptedModel("c")]);
+    const catalog = new Catalog([backend]);
+    const before = catalog.list();
+    backend.setModels([scriptedModel("a"), scriptedModel("b", { state: "loading" }), scriptedModel("d")]);
+    const { added, changed, removed } = catalogChanges(before, catalog.list());
+    expect(added.map(({ id }) => id)).toEqual(["d"]);
+    expect(changed).toMatchObject([{ id: "b", state: "loading" }]);
+    expect(removed.map(({ id }) => id)).toEqual(["c"]);
+    backend.setModels([scriptedModel("a"), scriptedModel("b"), scriptedModel("c")]);
+    expect(catalogChanges(before, catalog.list())).toEqual({ added: [], changed: [], removed: [] });
   });
 
   it("follows changes and counts them", () => {

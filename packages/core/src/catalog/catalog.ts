@@ -22,12 +22,22 @@ export interface ResolvedModel {
   readonly routes: readonly Route[];
 }
 
+/** Names that the operator gives, beside those of the backends. */
+export interface CatalogNames {
+  /** Further names, each with a name of its model. A name that a model has itself wins. */
+  readonly aliases?: ReadonlyMap<string, string>;
+  /** Models of one backend (`backend-id/model`) that are the same as another one, with a name of that. */
+  readonly sameAs?: ReadonlyMap<string, string>;
+}
+
 /**
- * One catalog over all backends (LMSP §4). Models with equal digests are one entry; otherwise a bare name belongs to the
- * first backend in the given order, also while that is down, and `backend-id/model` always works.
+ * One catalog over all backends (LMSP §4). Models with equal digests, and those that the operator calls the same, are one
+ * entry; otherwise a bare name belongs to the first backend in the given order, also while that is down, and
+ * `backend-id/model` always works.
  */
 export class Catalog {
   readonly #backends: readonly Backend[];
+  #given: CatalogNames;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: readonly (() => void)[];
   #entries: readonly ResolvedModel[] | undefined;
@@ -37,8 +47,9 @@ export class Catalog {
   /** Resolves when every backend has told its models for the first time. */
   readonly ready: Promise<void>;
 
-  constructor(backends: readonly Backend[]) {
+  constructor(backends: readonly Backend[], names: CatalogNames = {}) {
     this.#backends = backends;
+    this.#given = names;
     this.ready = Promise.all(backends.map((backend) => backend.ready)).then(() => {});
     this.#unsubscribe = backends.map((backend) => backend.onChange(() => this.#changed()));
   }
@@ -46,6 +57,12 @@ export class Catalog {
   /** Counts up with every change. */
   get version(): number {
     return this.#version;
+  }
+
+  /** Replaces the further names. */
+  setAliases(aliases: ReadonlyMap<string, string>): void {
+    this.#given = { ...this.#given, aliases };
+    this.#changed();
   }
 
   list(): readonly CatalogModel[] {
@@ -91,15 +108,19 @@ export class Catalog {
 
   #resolved(): readonly ResolvedModel[] {
     if (this.#entries !== undefined) return this.#entries;
-    const groups = this.#group();
+    const groups = joinSame(this.#group(), this.#given.sameAs);
+    const names = nameGroups(groups, this.#given.aliases ?? new Map());
+    const entries = new Map(groups.map((group) => [group, entryOf(group)]));
+    this.#entries = [...entries.values()];
     this.#names = new Map();
-    this.#entries = groups.map(([id, routes]) => entryOf(id, routes));
-    for (const entry of this.#entries) this.#names.set(entry.model.id, entry);
-    for (const entry of this.#entries) this.#nameAliases(entry);
+    for (const [name, group] of names) {
+      const entry = entries.get(group);
+      if (entry !== undefined) this.#names.set(name, entry);
+    }
     return this.#entries;
   }
 
-  #group(): readonly [string, Route[]][] {
+  #group(): Group[] {
     const groups = new Map<string, Route[]>();
     const byDigest = new Map<string, Route[]>();
     for (const backend of this.#backends) {
@@ -115,26 +136,75 @@ export class Catalog {
         if (model.details.digest !== undefined) byDigest.set(model.details.digest, routes);
       }
     }
-    return [...groups];
+    return [...groups].map(([id, routes]) => ({ id, routes, aliases: [] }));
   }
+}
 
-  #nameAliases(entry: ResolvedModel): void {
-    for (const { backend, model } of entry.routes) {
-      for (const name of [`${backend.id}/${model.name}`, model.name, ...model.aliases]) {
-        if (!this.#names.has(name)) this.#names.set(name, entry);
-      }
+/** Routes that are one entry. */
+interface Group {
+  readonly id: string;
+  readonly routes: Route[];
+  /** Filled by `nameGroups`. */
+  readonly aliases: string[];
+}
+
+/** `backend-id/model`: names one route, whatever else the model is called. */
+export function longName({ backend, model }: Route): string {
+  return `${backend.id}/${model.name}`;
+}
+
+/** By id first, then by a route's own names. */
+function findGroup(groups: readonly Group[], name: string): Group | undefined {
+  return (
+    groups.find(({ id }) => id === name) ??
+    groups.find(({ routes }) => routes.some((route) => longName(route) === name)) ??
+    groups.find(({ routes }) => routes.some(({ model }) => model.name === name || model.aliases.includes(name)))
+  );
+}
+
+/** Moves routes that the operator calls the same into one group. A name that is not there changes nothing. */
+function joinSame(groups: readonly Group[], sameAs: CatalogNames["sameAs"]): readonly Group[] {
+  for (const [name, other] of sameAs ?? []) {
+    const from = groups.find(({ routes }) => routes.some((route) => longName(route) === name));
+    const to = findGroup(groups, other);
+    if (from === undefined || to === undefined || from === to) continue;
+    const moved = from.routes.filter((route) => longName(route) === name);
+    to.routes.push(...moved);
+    from.routes.splice(0, from.routes.length, ...from.routes.filter((route) => !moved.includes(route)));
+  }
+  return groups.filter(({ routes }) => routes.length > 0);
+}
+
+/** Every name and whose it is: ids before runtimes' own names, these before their aliases, the operator's last. */
+function nameGroups(groups: readonly Group[], further: ReadonlyMap<string, string>): ReadonlyMap<string, Group> {
+  const names = new Map<string, Group>(groups.map((group) => [group.id, group]));
+  const give = (name: string, group: Group, isShown = true): void => {
+    if (names.has(name)) return;
+    names.set(name, group);
+    if (isShown) group.aliases.push(name);
+  };
+  for (const group of groups) {
+    for (const route of group.routes) {
+      give(longName(route), group, false);
+      give(route.model.name, group);
     }
   }
+  for (const group of groups) for (const { model } of group.routes) for (const name of model.aliases) give(name, group);
+  for (const [alias, name] of further) {
+    const group = names.get(name) ?? names.get(`${name}:latest`);
+    if (group !== undefined) give(alias, group);
+  }
+  return names;
 }
 
 const stateOrder: readonly ModelState[] = ["loaded", "loading", "available", "unavailable"];
 
-function entryOf(id: string, routes: readonly Route[]): ResolvedModel {
+function entryOf({ id, routes, aliases }: Group): ResolvedModel {
   const sorted = [...routes].sort((a, b) => stateOrder.indexOf(a.model.state) - stateOrder.indexOf(b.model.state));
   const best = sorted[0];
   if (best === undefined) throw new RangeError(`model ${id} has no route`);
   const { name: _name, ...shown } = best.model;
-  return { model: { ...shown, id, runtimes: routes.map(runtimeOf) }, routes: sorted };
+  return { model: { ...shown, id, aliases, runtimes: routes.map(runtimeOf) }, routes: sorted };
 }
 
 function runtimeOf({ backend, model }: Route): ModelRuntime {
