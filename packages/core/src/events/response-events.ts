@@ -11,6 +11,8 @@ interface ItemPlace {
 export type ResponseEvent = { readonly atMs: number } & (
   | { readonly type: "response.created"; readonly response: Response }
   | { readonly type: "response.in_progress"; readonly runtime: string }
+  /** The run begins again after a crash: what came before is void. */
+  | { readonly type: "response.restarted"; readonly attempt: number }
   | { readonly type: "response.output_item.added"; readonly item: OutputItem }
   | ({
       readonly type: "response.output_text.delta";

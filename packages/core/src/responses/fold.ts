@@ -48,6 +48,9 @@ export class ResponseFold {
         this.#draft.runtime = event.runtime;
         this.#draft.startedAt = this.#draft.createdAt + event.atMs;
         return;
+      case "response.restarted":
+        this.#restart(event.attempt);
+        return;
       case "response.output_item.added":
         this.#items.push({ base: event.item, status: "in_progress", text: "", refusal: "", logprobs: [] });
         return;
@@ -74,6 +77,15 @@ export class ResponseFold {
       case "response.function_call_arguments.done":
         return;
     }
+  }
+
+  /** What came before is void; it waits again. */
+  #restart(attempt: number): void {
+    this.#draft = { ...withoutRun(this.#draft), attempt };
+    this.#timings = {};
+    this.#draft.timings = this.#timings;
+    this.#items = [];
+    this.#finishes = [];
   }
 
   // What follows no event carries by itself; the terminal event carries it all.
@@ -143,6 +155,12 @@ export class ResponseFold {
     if (item === undefined) throw new RangeError(`no output item ${index}`);
     return item;
   }
+}
+
+/** As it was before it ran. */
+function withoutRun(response: Response): Response {
+  const { runtime: _runtime, startedAt: _startedAt, usage: _usage, ...rest } = response;
+  return { ...rest, status: "queued", output: [], finishes: [], timings: {} };
 }
 
 function freeze({ base, status, text, refusal, logprobs }: GrowingItem): OutputItem {

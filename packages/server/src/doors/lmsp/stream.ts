@@ -16,13 +16,16 @@ export function createRenderer(headers: Readonly<Record<string, string>>): Strea
       "x-accel-buffering": "no",
       ...headers,
     },
-    startsWith: ({ event }) => event.type !== "response.created" && event.type !== "response.failed",
+    startsWith: ({ event }) => !beforeRun.has(event.type),
     render: renderEntry,
     progress: renderProgress,
     comment: ": still here\n\n",
     expired: renderExpired,
   };
 }
+
+/** Events after which a problem can still have a status of its own. */
+const beforeRun: ReadonlySet<string> = new Set(["response.created", "response.restarted", "response.failed"]);
 
 function renderEntry(entry: LogEntry): string {
   const isKnown = entry.renderedAs === format;
@@ -52,6 +55,8 @@ function membersOf(event: ResponseEvent): Record<string, unknown> {
       return { response: toWireResponse(event.response) };
     case "response.in_progress":
       return { runtime: event.runtime };
+    case "response.restarted":
+      return { attempt: event.attempt };
     case "response.output_item.added":
       return { item: toWireItem(event.item) };
     case "response.output_item.done":

@@ -35,6 +35,7 @@ export function sseRenderer(
 const beforeOutput: ReadonlySet<string> = new Set([
   "response.created",
   "response.in_progress",
+  "response.restarted",
   "response.failed",
   "response.cancelled",
 ]);
