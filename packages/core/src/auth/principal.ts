@@ -15,10 +15,24 @@ export interface Principal {
   readonly topPriority?: number;
 }
 
-/** Who asks, and for whom fairness counts. */
+/** Limits of one token, counted together under its key (LMSP §2). Absent ones do not apply. */
+export interface Quota {
+  /** Id of the token. */
+  readonly key: string;
+  /** Requests accepted in any 60 s. 0: none. */
+  readonly requestsPerMinute?: number;
+  /** Tokens of prompts and answers that ended in any 60 s. 0: none. */
+  readonly tokensPerMinute?: number;
+  /** Responses that wait or run at once. 0: none. */
+  readonly concurrency?: number;
+}
+
+/** Who asks, for whom fairness counts, and within which limits. */
 export interface Caller {
   readonly principal: Principal;
   readonly fairnessKey: string;
+  /** Absent: the token has no limits, or there is none. */
+  readonly quota?: Quota;
 }
 
 /** @throws CoreError forbidden */

@@ -8,4 +8,4 @@ export interface Bus {
   subscribe(topic: BusTopic, listener: (id: string) => void): () => void;
 }
 
-export type BusTopic = "response.cancel" | "response.changed";
+export type BusTopic = "response.cancel" | "response.changed" | "tokens.changed";
