@@ -27,10 +27,15 @@ module.exports = {
       "^packages/nnrp/src/(node|browser)/",
     ),
     rule("profile-knows-nnrp", "^packages/profile/", "^packages/(?!(profile|nnrp)/)"),
-    rule("server-knows-core-and-nnrp", "^packages/server/", "^packages/(?!(server|core|nnrp|profile)/)"),
+    rule("server-knows-core-and-nnrp", "^packages/server/", "^packages/(?!(server|core|nnrp|profile|client)/)"),
+    // The service is a client of its neighbours in two rooms: one runs their models, the other finds them by mDNS,
+    // which the client can do too, so that the code of it stands there once.
+    rule("only-two-rooms-know-the-client", "^packages/server/", "^packages/client/", {
+      from: { pathNot: "^packages/server/src/(backends/lmsp|discovery/network)/" },
+    }),
     rule("cli-uses-server-and-client", "^packages/cli/", "^packages/core/"),
     rule("pure-code-no-node", "^packages/(core|client|profile|nnrp)/", "", {
-      from: { pathNot: `${tests}|^packages/nnrp/src/node/` },
+      from: { pathNot: `${tests}|^packages/(nnrp|client)/src/node/` },
       to: { dependencyTypes: ["core"] },
     }),
     rule(
@@ -43,7 +48,8 @@ module.exports = {
       "^packages/server/src/backends/",
       "^packages/server/src/(doors|discovery|http|model-files)/",
     ),
-    rule("discovery-knows-nobody", "^packages/server/src/discovery/", "^packages/(?!server/src/discovery/)"),
+    rule("discovery-knows-nobody", "^packages/server/src/discovery/", "^packages/(?!server/src/discovery/|client/)"),
+    rule("client-for-browsers-is-pure", "^packages/client/src/(?!node/)", "^packages/client/src/node/"),
     rule(
       "rooms-do-not-share-walls",
       "^packages/server/src/(doors|backends)/([^/]+)/",
