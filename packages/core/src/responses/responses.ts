@@ -314,7 +314,8 @@ export class Responses {
     const job = scheduler.submit({
       ...place,
       run: () => run.execute(route),
-      onPosition: (position) => run.announce({ kind: "queued", position }),
+      onPosition: (position, expectedWaitMs) =>
+        run.announce({ kind: "queued", position, ...(expectedWaitMs === undefined ? {} : { expectedWaitMs }) }),
     });
     const live = this.#runs.get(response.id);
     if (live !== undefined) live.job = job;

@@ -136,4 +136,43 @@ describe("scheduler", () => {
     await end("running");
     expect(places).toEqual([2, 1]);
   });
+
+  it("tells each place once, with the wait that the lane's own times let expect", async () => {
+    const { clock, submit, end } = setUp(2);
+    const told: string[] = [];
+    const waiting = (name: string) => ({
+      onPosition: (position: number, waitMs: number | undefined) => void told.push(`${name} ${position} ${waitMs}`),
+    });
+    submit("a");
+    submit("b");
+    for (const name of ["c", "d", "e"]) submit(name, waiting(name));
+    expect(told.splice(0)).toEqual(["c 1 undefined", "d 2 undefined", "e 3 undefined"]);
+    clock.advance(1_000);
+    await end("a");
+    expect(told.splice(0)).toEqual(["d 1 500", "e 2 1000"]);
+    clock.advance(1_000);
+    await end("c");
+    expect(told.splice(0)).toEqual(["e 1 500"]);
+    submit("f", waiting("f"));
+    expect(told.splice(0)).toEqual(["f 2 1000"]);
+  });
+
+  it("a full queue says when its lane takes the next one", async () => {
+    const { clock, scheduler, submit, end } = setUp(1, { queued: 1, queuedPerKey: 1 });
+    submit("a");
+    submit("b");
+    const refusal = () => {
+      try {
+        submit("more");
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(refusal()).toMatchObject({ code: "overloaded", details: { limit: 1, retryAfterMs: 1_000 } });
+    clock.advance(7_000);
+    await end("a");
+    submit("c");
+    expect(refusal()).toMatchObject({ code: "overloaded", details: { retryAfterMs: 7_000 } });
+    expect(scheduler.queued).toBe(1);
+  });
 });

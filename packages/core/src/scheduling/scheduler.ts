@@ -1,6 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import { CoreError } from "../problems/core-error.ts";
 import { pickNext, type Waiting } from "./pick-next.ts";
+import { ServiceTimes } from "./service-times.ts";
 
 /** One unit of work that waits for a slot. */
 export interface Job {
@@ -12,8 +13,11 @@ export interface Job {
   readonly priority: number;
   /** Runs the work; the slot is free again when the promise settles. Must not reject. */
   readonly run: () => Promise<void>;
-  /** Place in the queue, from 1; called when it changes while the job waits. */
-  readonly onPosition?: (position: number) => void;
+  /**
+   * Place in the queue, from 1, and the wait that is expected there in milliseconds, where it is known; called when the
+   * place changes while the job waits.
+   */
+  readonly onPosition?: (position: number, expectedWaitMs: number | undefined) => void;
 }
 
 /** A job in the scheduler's hands. */
@@ -31,11 +35,16 @@ export interface SchedulerLimits {
   readonly queuedPerKey: number;
 }
 
+interface Queued extends Waiting<Job> {
+  /** Place that it was told last. */
+  position: number;
+}
+
 interface Lane {
   running: number;
   /** Running jobs of each key. */
   readonly runningByKey: Map<string, number>;
-  readonly waiting: Waiting<Job>[];
+  readonly waiting: Queued[];
   /** Starts that each key has had, for fairness; only keys that wait or run are kept. */
   readonly served: Map<string, number>;
 }
@@ -49,6 +58,7 @@ export class Scheduler {
   readonly #limits: SchedulerLimits;
   readonly #lanes = new Map<string, Lane>();
   readonly #queuedByKey = new Map<string, number>();
+  readonly #serviceTimes = new ServiceTimes();
   #queued = 0;
   #arrivals = 0;
 
@@ -64,12 +74,13 @@ export class Scheduler {
   submit(job: Job): ScheduledJob {
     this.requireRoom(job);
     const lane = this.#lane(job.lane);
-    const waiting: Waiting<Job> = {
+    const waiting: Queued = {
       job,
       arrival: this.#arrivals++,
       enqueuedAt: this.#clock.now(),
       fairnessKey: job.fairnessKey,
       priority: job.priority,
+      position: 0,
     };
     this.#admitKey(lane, job.fairnessKey);
     lane.waiting.push(waiting);
@@ -94,6 +105,11 @@ export class Scheduler {
     return running;
   }
 
+  /** Whether a job of the lane runs or waits. */
+  isBusy(laneName: string): boolean {
+    return this.#lanes.has(laneName);
+  }
+
   /** Looks again at a lane whose capacity may have grown. */
   wake(laneName: string): void {
     const lane = this.#lanes.get(laneName);
@@ -111,15 +127,20 @@ export class Scheduler {
     if (this.#queued >= queued) {
       throw new CoreError("overloaded", `${queued} requests wait already; try again soon.`, {
         limit: queued,
-        retryAfterMs: 1_000,
+        retryAfterMs: this.#untilPlaceMs(job),
       });
     }
     if ((this.#queuedByKey.get(job.fairnessKey) ?? 0) >= queuedPerKey) {
       throw new CoreError("overloaded", `${queuedPerKey} requests of yours wait already; try again when some ended.`, {
         limit: queuedPerKey,
-        retryAfterMs: 1_000,
+        retryAfterMs: this.#untilPlaceMs(job),
       });
     }
+  }
+
+  /** Milliseconds until the lane takes another job from the queue. */
+  #untilPlaceMs(job: Pick<Job, "lane" | "capacity">): number {
+    return Math.max(leastRetryMs, this.#serviceTimes.expectedWaitMs(job.lane, 1, capacityOf(job)) ?? unknownRetryMs);
   }
 
   #lane(name: string): Lane {
@@ -148,7 +169,7 @@ export class Scheduler {
       if (next === undefined) break;
       this.#start(name, lane, next);
     }
-    this.#tellPositions(lane);
+    this.#tellPositions(name, lane);
     if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(name);
   }
 
@@ -157,7 +178,9 @@ export class Scheduler {
     lane.running += 1;
     add(lane.served, job.fairnessKey, 1);
     add(lane.runningByKey, job.fairnessKey, 1);
+    const startedAt = this.#clock.now();
     const free = (): void => {
+      this.#serviceTimes.note(name, this.#clock.now() - startedAt);
       lane.running -= 1;
       add(lane.runningByKey, job.fairnessKey, -1);
       this.#forgetKey(lane, job.fairnessKey);
@@ -166,7 +189,7 @@ export class Scheduler {
     job.run().then(free, free);
   }
 
-  #withdraw(waiting: Waiting<Job>): boolean {
+  #withdraw(waiting: Queued): boolean {
     const lane = this.#lanes.get(waiting.job.lane);
     const index = lane?.waiting.indexOf(waiting) ?? -1;
     if (lane === undefined || index < 0) return false;
@@ -188,10 +211,20 @@ export class Scheduler {
   }
 
   /** Order of arrival stands for the place; fairness and priority may serve it sooner. */
-  #tellPositions(lane: Lane): void {
-    for (const [index, { job }] of lane.waiting.entries()) job.onPosition?.(index + 1);
+  #tellPositions(name: string, lane: Lane): void {
+    for (const [index, waiting] of lane.waiting.entries()) {
+      const position = index + 1;
+      if (waiting.position === position) continue;
+      waiting.position = position;
+      const { job } = waiting;
+      job.onPosition?.(position, this.#serviceTimes.expectedWaitMs(name, position, capacityOf(job)));
+    }
   }
 }
+
+/** Milliseconds until a retry, where no job has ended that could tell more. */
+const unknownRetryMs = 1_000;
+const leastRetryMs = 100;
 
 function capacityOf(job: Pick<Job, "capacity">): number {
   return Math.max(1, job.capacity());
