@@ -13,6 +13,13 @@ it("reads back what it makes", () => {
   expect(readCapabilityDocument(JSON.parse(JSON.stringify(document)))).toEqual({ ok: true, document });
 });
 
+it("tells of services by ids, so many and no other texts", () => {
+  const services = [...Array.from({ length: 40 }, (_, index) => `s${index}`), 7, "a b", "x".repeat(65)];
+  const result = readCapabilityDocument({ ...document, services: services.toReversed() });
+  expect(result.ok && result.document.services).toEqual(services.slice(8, 40).toReversed());
+  expect(readCapabilityDocument({ ...document, services: "s1" })).toEqual({ ok: true, document });
+});
+
 it("reads the shorter document of the profile's text", () => {
   const result = readCapabilityDocument({
     profile: "openai-compatible",

@@ -31,13 +31,27 @@ export interface CapabilityDocument {
   readonly operations: readonly OperationCapability[];
   readonly models: readonly ModelCapability[];
   readonly extensions: readonly ExtensionCapability[];
+  /**
+   * Ids of the service itself and of the services behind it, its own first, at most `maxServices`: whoever finds its own
+   * id there would ask itself. Absent: not told.
+   */
+  readonly services?: readonly string[];
 }
+
+/** Ids that a document tells. */
+export const maxServices = 32;
 
 export function createCapabilityDocument(
   parts: Omit<CapabilityDocument, "profile" | "schema_version">,
 ): CapabilityDocument {
-  const { compatibility_levels, operations, models, extensions } = parts;
-  return { profile: profileName, schema_version: schemaVersion, compatibility_levels, operations, models, extensions };
+  const { compatibility_levels, operations, models, extensions, services } = parts;
+  const document = { compatibility_levels, operations, models, extensions };
+  return {
+    profile: profileName,
+    schema_version: schemaVersion,
+    ...document,
+    ...(services === undefined ? {} : { services: services.slice(0, maxServices) }),
+  };
 }
 
 export type CapabilityResult =
@@ -65,8 +79,19 @@ export function readCapabilityDocument(value: unknown): CapabilityResult {
   if (typeof extensions === "string") return wrong(extensions);
   return {
     ok: true,
-    document: createCapabilityDocument({ compatibility_levels: levels, operations, models, extensions }),
+    document: createCapabilityDocument({
+      compatibility_levels: levels,
+      operations,
+      models,
+      extensions,
+      ...servicesOf(value["services"]),
+    }),
   };
+}
+
+function servicesOf(value: unknown): Pick<CapabilityDocument, "services"> {
+  if (!Array.isArray(value)) return {};
+  return { services: value.filter((id): id is string => typeof id === "string" && /^[\w.-]{1,64}$/.test(id)) };
 }
 
 function wrong(field: string, wanted = "is missing or wrong"): CapabilityResult {

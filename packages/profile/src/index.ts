@@ -4,6 +4,7 @@ export {
   createCapabilityDocument,
   type ExtensionCapability,
   type ModelCapability,
+  maxServices,
   type OperationCapability,
   readCapabilityDocument,
   refuseUnadvertised,

@@ -7,12 +7,23 @@ import { createOpenaiCompatibleBackend } from "./backends/openai-compatible/inde
 import type { Config, RuntimeConfig } from "./config/index.ts";
 import { findLocalRuntimes } from "./discovery/local/index.ts";
 
+/** This service among those that ask each other. */
+export interface ServicePath {
+  readonly serviceId: string;
+  /** Told of the services that a runtime is or has behind it. */
+  readonly onServices: (runtime: string, ids: readonly string[]) => void;
+}
+
 /**
  * Everything that runs models for this service, in the order in which bare model names go: the embedded engine, the
  * runtimes of the configuration, those that already run on this machine.
  */
-export async function createBackends(config: Config, logger: Logger): Promise<readonly Backend[]> {
-  const named = config.runtimes.map((runtime) => createRuntime(runtime, config, logger));
+export async function createBackends(
+  config: Config,
+  logger: Logger,
+  services: ServicePath,
+): Promise<readonly Backend[]> {
+  const named = config.runtimes.map((runtime) => createRuntime(runtime, config, logger, services));
   const found = config.findLocalRuntimes ? await createFound(config, logger) : [];
   return [...createEmbedded(config, logger), ...named, ...found];
 }
@@ -72,7 +83,12 @@ export async function checkRuntime(runtime: RuntimeConfig, config: Config): Prom
 
 type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };
 
-function createRuntime(runtime: Runtime, { limits: { loadTimeoutMs } }: Config, logger: Logger): Backend {
+function createRuntime(
+  runtime: Runtime,
+  { limits: { loadTimeoutMs } }: Config,
+  logger: Logger,
+  services?: ServicePath,
+): Backend {
   const { name, kind, url, apiKey, headers, ...limits } = runtime;
   const options = {
     ...limits,
@@ -80,7 +96,10 @@ function createRuntime(runtime: Runtime, { limits: { loadTimeoutMs } }: Config, 
     logger: logger.child({ room: "runtimes", runtime: name }),
   };
   const key = apiKey === undefined ? {} : { apiKey };
-  if (kind === "nnrp") return createNnrpBackend({ ...options, ...key, url, headers });
+  if (kind === "nnrp") {
+    const path = services && { ...services, onServices: (ids: readonly string[]) => services.onServices(name, ids) };
+    return createNnrpBackend({ ...options, ...key, ...path, url, headers });
+  }
   if (kind !== "ollama") {
     return createOpenaiCompatibleBackend({ ...options, baseUrl: url, kind, headers, ...key, loadTimeoutMs });
   }

@@ -70,13 +70,20 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   if (exposure !== undefined) throw new Error(exposure);
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
-  const backends = [...(await createBackends(config, logger)), ...(options.backends ?? [])];
+  const identity = { id: await readServiceId(config.home), instance: randomUUID().slice(0, 8) };
+  // Processes with one home have one id, and may well ask each other.
+  const serviceId = `${identity.id}.${identity.instance}`;
+  const behind = new Map<string, readonly string[]>();
+  const onServices = (runtime: string, ids: readonly string[]): void => void behind.set(runtime, ids);
+  const configured = await createBackends(config, logger, { serviceId, onServices });
+  const backends = [...configured, ...(options.backends ?? [])];
   const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
   metrics.watch(core);
   const readiness = watchReadiness(core);
-  const nnrp = createServiceNnrpDoor(config.nnrp, core, logger);
+  const services = (): readonly string[] => [...new Set([serviceId, ...[...behind.values()].flat()])];
+  const nnrp = createServiceNnrpDoor(config.nnrp, core, logger, services);
   let listeners: readonly Listener[] = [];
-  const doors = await createDoors(config, nnrp.pages, (asker) => nnrpInterfaces(nnrp, listeners, asker));
+  const doors = createDoors(config, identity, nnrp.pages, (asker) => nnrpInterfaces(nnrp, listeners, asker));
   const http = new HttpService({
     core,
     doors,
@@ -154,9 +161,15 @@ function createServiceCore(config: Config, backends: readonly Backend[], observe
   });
 }
 
-function createServiceNnrpDoor(config: NnrpConfig, core: Core, logger: Logger): NnrpDoor {
+function createServiceNnrpDoor(
+  config: NnrpConfig,
+  core: Core,
+  logger: Logger,
+  services: () => readonly string[],
+): NnrpDoor {
   return createNnrpDoor({
     core,
+    services,
     limits: {
       connections: config.connections,
       sessionsPerConnection: config.sessionsPerConnection,
@@ -171,15 +184,15 @@ function createServiceNnrpDoor(config: NnrpConfig, core: Core, logger: Logger): 
   });
 }
 
-async function createDoors(
+function createDoors(
   config: Config,
+  identity: { readonly id: string; readonly instance: string },
   nnrpPages: Door,
   furtherInterfaces: (asker: Asker) => readonly InterfaceEntry[],
-): Promise<readonly Door[]> {
+): readonly Door[] {
   const others = [createOpenaiDoor(), createOllamaDoor({ version })];
   const lmsp: Door = createLmspDoor({
-    id: await readServiceId(config.home),
-    instance: randomUUID().slice(0, 8),
+    ...identity,
     name: config.name,
     version,
     authRequired: config.auth.tokens.length > 0,

@@ -7,6 +7,7 @@ import {
   type BackendSink,
   CoreError,
   type EmbeddingRequest,
+  type RuntimeHealth,
 } from "@plenum/core";
 import type { CapabilityDocument } from "@plenum/profile";
 import { backoffMs } from "../shared/backoff.ts";
@@ -45,6 +46,8 @@ class NnrpBackend implements Backend {
   readonly #models: ModelWatch<ModelFacts>;
   /** What the service says of its operations. */
   #document: CapabilityDocument | undefined;
+  /** The service was seen to lead back to this one. Kept as long as its connection: both ends of a loop see it. */
+  #isLoop = false;
   /** Models of which the service says that they do not reason. */
   #plain: ReadonlySet<string> = new Set();
 
@@ -74,6 +77,10 @@ class NnrpBackend implements Backend {
 
   models(): readonly BackendModel[] {
     return this.#models.models;
+  }
+
+  health(): RuntimeHealth {
+    return this.#models.health;
   }
 
   onChange(listener: () => void): () => void {
@@ -116,6 +123,7 @@ class NnrpBackend implements Backend {
   async #look(signal: AbortSignal): Promise<readonly ModelFacts[]> {
     try {
       const { models, document } = await lookAt(this.#link, this.#settings, signal);
+      this.#requireNoLoop(document?.services ?? []);
       this.#document = document;
       this.#plain = new Set(
         models.filter(({ capabilities }) => capabilities.reasoning === false).map(({ name }) => name),
@@ -128,7 +136,17 @@ class NnrpBackend implements Backend {
     }
   }
 
+  /** @throws CoreError backend-unavailable */
+  #requireNoLoop(services: readonly string[]): void {
+    const { serviceId, onServices } = this.#settings;
+    if (serviceId !== undefined && services.includes(serviceId)) this.#isLoop = true;
+    onServices(this.#isLoop ? [] : services);
+    if (!this.#isLoop) return;
+    throw new CoreError("backend-unavailable", "The runtime leads back to this service; remove it, here or there.");
+  }
+
   #lost(cause: Error): void {
+    this.#isLoop = false;
     const error = connectProblem(cause);
     if (error instanceof CoreError) this.#models.lost(error);
   }

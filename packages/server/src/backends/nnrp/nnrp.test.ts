@@ -109,6 +109,67 @@ describe("the catalog", () => {
   });
 });
 
+describe("a service that leads back here", () => {
+  const listing =
+    (...services: readonly string[]): Script =>
+    ({ writer, end }) =>
+      end(
+        writer.completed({
+          data: [{ id: "m" }],
+          nnrp: {
+            profile: "openai-compatible",
+            schema_version: "openai-compatible/1",
+            compatibility_levels: [1],
+            operations: [{ name: "chat.completions.create" }],
+            services,
+          },
+        }),
+      );
+
+  it("is used while it does not, and tells who is behind it", async () => {
+    const told: (readonly string[])[] = [];
+    const { backend } = serve(
+      hello,
+      { serviceId: "here", onServices: (ids) => told.push(ids) },
+      listing("b", "c", "no id"),
+    );
+    await backend.ready;
+    expect(told).toEqual([["b", "c"]]);
+    expect(textOf(await run(backend))).toBe("Hello");
+  });
+
+  it("is refused with one sentence, in the log and in the catalog, until its connection is opened again", async () => {
+    const told: (readonly string[])[] = [];
+    const warnings: object[] = [];
+    const logger = { info: () => undefined, warn: (details: object) => warnings.push(details) };
+    const options = { serviceId: "here", onServices: (ids: readonly string[]) => told.push(ids), logger };
+    const setup = serve(hello, { ...options, models: ["m"], probeIntervalMs: 20 }, listing("b", "here"));
+    const { backend, service } = setup;
+    await backend.ready;
+    const [refused] = backend.models();
+    expect(refused).toMatchObject({ state: "unavailable", stateDetail: expect.stringContaining("leads back") });
+    const signal = new AbortController().signal;
+    expect(await failureOf(backend.load("m", {}, signal))).toMatchObject({ code: "backend-unavailable" });
+    expect(told.at(-1)).toEqual([]);
+    // The other end refuses too, and does not name this service any more: no reason to begin again.
+    let lists = 0;
+    const honest = listing("b");
+    service.script = scripts({
+      "models.list": (answer) => {
+        lists += 1;
+        return honest(answer);
+      },
+      "chat.completions.create": hello,
+    });
+    await expect.poll(() => lists).toBeGreaterThan(2);
+    expect(backend.models()[0]?.state).toBe("unavailable");
+    expect(warnings).toHaveLength(1);
+    service.dropConnections();
+    await until(backend, () => backend.models()[0]?.state === "available");
+    expect(told.at(-1)).toEqual(["b"]);
+  });
+});
+
 describe("what is sent", () => {
   it.each<[string, Partial<BackendRequest>, object]>([
     ["a plain stream", {}, { stream: true, stream_options: { include_usage: true } }],

@@ -25,6 +25,10 @@ export interface NnrpOptions {
   readonly silenceTimeoutMs?: number;
   /** Milliseconds between looks at the service. @default 30000 */
   readonly probeIntervalMs?: number;
+  /** Id of the process that this backend is part of: a service that leads back to it is not used. @default none */
+  readonly serviceId?: string;
+  /** Told of the ids of the service and of those behind it, and of none while it is not used. @default nobody */
+  readonly onServices?: (ids: readonly string[]) => void;
   /** Milliseconds that the service gets to confirm a cancel. @default 5000 */
   readonly cancelTimeoutMs?: number;
   /** @default writes nothing */
@@ -47,6 +51,8 @@ export interface NnrpSettings {
   readonly wholeTimeoutMs: number;
   readonly silenceTimeoutMs: number;
   readonly probeIntervalMs: number;
+  readonly serviceId: string | undefined;
+  readonly onServices: (ids: readonly string[]) => void;
   readonly logger: RuntimeLogger;
   readonly connect: () => Promise<ClientConnection>;
 }
@@ -86,6 +92,8 @@ export function settingsOf(options: NnrpOptions): NnrpSettings {
     wholeTimeoutMs: options.headTimeoutMs ?? 3_600_000,
     silenceTimeoutMs: options.silenceTimeoutMs ?? defaultSilenceTimeoutMs,
     probeIntervalMs: options.probeIntervalMs ?? 30_000,
+    serviceId: options.serviceId,
+    onServices: options.onServices ?? (() => {}),
     logger: options.logger ?? silent,
     connect: options.connect ?? (() => connect(url, connectOptions)),
   };

@@ -49,6 +49,7 @@ export interface DoorContext {
   readonly level: Level;
   readonly offered: ReadonlySet<string>;
   readonly continued: ContinuedResponses;
+  readonly services?: () => readonly string[];
   /** Told of what went wrong, with the cause that the client does not see. */
   readonly onProblem: (error: CoreError, request: RequestFacts) => void;
 }

@@ -28,6 +28,8 @@ export interface NnrpDoorOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Highest compatibility level that is offered. @default 3 */
   readonly level?: Level;
+  /** Ids of this service and of those behind it, its own first. @default not told */
+  readonly services?: () => readonly string[];
   /** For conformance runs: submits that are no requests of the profile are held, not refused. @default false */
   readonly holdsOthers?: boolean;
   /** Told of every problem with the cause that clients don't see. @default nobody */
@@ -51,7 +53,7 @@ export interface NnrpDoor {
 }
 
 export function createNnrpDoor(options: NnrpDoorOptions): NnrpDoor {
-  const { core, level = 3, holdsOthers = false, limits, onProblem, onEvent, onFault } = options;
+  const { core, level = 3, services, holdsOthers = false, limits, onProblem, onEvent, onFault } = options;
   const offered = offeredOperations(level);
   const context: DoorContext = {
     core,
@@ -59,6 +61,7 @@ export function createNnrpDoor(options: NnrpDoorOptions): NnrpDoor {
     offered,
     continued: new ContinuedResponses(core.log),
     onProblem: onProblem ?? (() => {}),
+    ...(services === undefined ? {} : { services }),
   };
   const server = createServer(
     {

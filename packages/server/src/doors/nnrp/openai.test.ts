@@ -2,6 +2,7 @@ import { connectCarrier, createCarrierPair } from "@plenum/nnrp";
 import { EventOrder, EventReader, nnrpFetch } from "@plenum/profile";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
+import { callDoor } from "../shared/testing/call-door.ts";
 import { type Bench, chat, envelope, lastResponse, messages, read, setUp } from "./testing/set-up.ts";
 
 /** OpenAI's APIs over the door: what the profile makes of them, and the official SDK on top. */
@@ -206,6 +207,14 @@ it("names the client's request, or one made of the frame", async () => {
   const submit = (further: object) => read(session.submit({ body: { event: envelope("models.list", {}, further) } }));
   expect((await submit({ request_id: "mine" })).terminal).toMatchObject({ request_id: "mine" });
   expect((await submit({})).terminal).toMatchObject({ request_id: expect.stringMatching(/^nnrp-\d+-\d+$/) });
+});
+
+it("models.list names this service and those behind it, so that no loop is made; the page over HTTP does not", async () => {
+  const ids = Array.from({ length: 40 }, (_, index) => `s${index}`);
+  const { client, core, door } = setUp({ door: { services: () => ids } });
+  expect((await (await client()).loadCapabilities())?.services).toEqual(ids.slice(0, 32));
+  const page = await callDoor(door.pages, core, { method: "GET", path: "/.well-known/nnrp-openai-compatible" });
+  expect(JSON.parse(page.text)).not.toHaveProperty("services");
 });
 
 it("models.list brings the capability document along", async () => {

@@ -8,7 +8,7 @@ import {
   usableModels,
   wireName,
 } from "@plenum/core";
-import { type OperationName, responsesEvents } from "@plenum/profile";
+import { maxServices, type OperationName, responsesEvents } from "@plenum/profile";
 import { z } from "zod";
 import { toChatRequest } from "../shared/openai/chat/request.ts";
 import { toChatCompletion } from "../shared/openai/chat/response.ts";
@@ -85,10 +85,13 @@ async function createResponse(call: Call, caller: Caller): Promise<void> {
 }
 
 function listModels(call: Call, { principal }: Caller): void {
-  const { core, level } = call.context;
+  const { core, level, services } = call.context;
   const models = usableModels(core.catalog, principal);
+  const document = capabilitiesOf(core, level, models);
+  // Not in the document over HTTP, which strangers may read.
+  const nnrp = services === undefined ? document : { ...document, services: services().slice(0, maxServices) };
   call.tell({});
-  call.complete({ object: "list", data: models.map(toListedModel), nnrp: capabilitiesOf(core, level, models) });
+  call.complete({ object: "list", data: models.map(toListedModel), nnrp });
 }
 
 /** An entry of the list, with what the model can do (LMSP §4) and its context, for services that use this one. */
