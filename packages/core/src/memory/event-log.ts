@@ -104,6 +104,8 @@ class ResponseLog {
   ended = false;
   isDropped = false;
   readonly readers = new Set<MemoryLogReader>();
+  /** The latest one, for a reader that comes later; what has been appended since has overtaken it. */
+  progress: RunProgress | undefined;
   #entries: LogEntry[] = [];
   #sizes: number[] = [];
   /** Of a log that has ended and that nobody reads, instead of its entries. */
@@ -125,6 +127,7 @@ class ResponseLog {
     this.#sizes.push(size);
     this.#count += 1;
     this.bytes += size;
+    this.progress = undefined;
     if (isTerminalEvent(event)) this.ended = true;
   }
 
@@ -167,6 +170,7 @@ class ResponseLog {
   }
 
   announce(progress: RunProgress): void {
+    this.progress = progress;
     for (const reader of this.readers) reader.announce(progress);
   }
 
@@ -184,6 +188,7 @@ class MemoryLogReader implements LogReader {
   constructor(log: ResponseLog, after: number) {
     this.#log = log;
     this.#place = after;
+    this.#progress = log.progress;
     log.readers.add(this);
   }
 

@@ -116,6 +116,16 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(log.extent("a")?.readers).toBe(0);
     });
 
+    it("a reader that comes later gets the latest progress, until something is appended", () => {
+      const log = create(roomy);
+      log.open("a", 1);
+      log.announce("a", { kind: "queued", position: 2 });
+      log.announce("a", { kind: "queued", position: 1 });
+      expect(log.read("a", { after: 0, visibility: "live" }).takeProgress()).toEqual({ kind: "queued", position: 1 });
+      log.append("a", 1, 0, [delta("x")]);
+      expect(log.read("a", { after: 0, visibility: "live" }).takeProgress()).toBeUndefined();
+    });
+
     it("drops the head past the cap of a response, names the first kept number, keeps the terminal event", () => {
       const log = create({ bytesPerResponse: 8_000, bytesTotal: 10_000_000 });
       log.open("a", 1);

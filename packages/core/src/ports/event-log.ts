@@ -55,7 +55,7 @@ export interface EventLog {
   append(id: string, epoch: number, expectedSequence: number, events: readonly ResponseEvent[]): number;
   /** Resolves when everything up to `sequence` is as safe as this log makes it. */
   committed(id: string, sequence: number): Promise<void>;
-  /** Gives progress to the readers; each keeps only the latest. */
+  /** Gives progress to the readers, and to those that come before the next append; each keeps only the latest. */
   announce(id: string, progress: RunProgress): void;
   /**
    * @param options.after sequence after which reading starts; 0: from the beginning.

@@ -54,6 +54,8 @@ class StreamPump {
   /** Ends the wait for headers without output. */
   #stopHeaders: () => void = () => {};
   #held: LogEntry[] = [];
+  /** Progress that no entry has overtaken, held back for the headers as well. */
+  #heldProgress: RunProgress | undefined;
   #isScheduled = false;
   #isBlocked = false;
   #hasEnded = false;
@@ -132,6 +134,7 @@ class StreamPump {
     const { renderer, responder } = this.#options;
     if (!responder.hasStarted) {
       this.#held.push(...entries);
+      this.#heldProgress = progress ?? (entries.length === 0 ? this.#heldProgress : undefined);
       const refusal = this.#refusal(entries);
       if (refusal !== undefined) {
         this.#finish();
@@ -167,6 +170,7 @@ class StreamPump {
     let text = "";
     for (const entry of this.#held) text += renderer.render(entry);
     this.#held = [];
+    if (this.#heldProgress !== undefined) text += renderer.progress?.(this.#heldProgress) ?? "";
     this.#write(text);
   }
 
