@@ -9,7 +9,7 @@ import type { EventLog } from "./ports/event-log.ts";
 import type { Ids } from "./ports/ids.ts";
 import type { Leases } from "./ports/lease.ts";
 import type { Observer } from "./ports/observer.ts";
-import type { Store } from "./ports/store.ts";
+import type { Storage } from "./ports/storage.ts";
 import { Embeddings } from "./responses/embeddings.ts";
 import { Responses, type ResponsesLimits, type ResponsesParts } from "./responses/responses.ts";
 import { Scheduler, type SchedulerLimits } from "./scheduling/scheduler.ts";
@@ -19,8 +19,8 @@ export interface CoreOptions {
   readonly backends: readonly Backend[];
   readonly tokens: readonly TokenRecord[];
   readonly limits: ResponsesLimits & SchedulerLimits;
-  readonly log: EventLog;
-  readonly store: Store;
+  /** Closed by who made it, after the core. */
+  readonly storage: Storage;
   readonly leases: Leases;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -37,6 +37,7 @@ export interface Core {
   readonly embeddings: Embeddings;
   readonly authenticator: Authenticator;
   readonly scheduler: Scheduler;
+  readonly storage: Storage;
   readonly log: EventLog;
   readonly clock: Clock;
   /** Stops as `Responses.drain` says. Backends are closed by who made them. */
@@ -45,10 +46,11 @@ export interface Core {
 
 /** Puts the one execution core together. */
 export function createCore(options: CoreOptions): Core {
-  const { clock, limits, log } = options;
+  const { clock, limits, storage } = options;
+  const { log } = storage;
   const catalog = new Catalog(options.backends);
   const scheduler = new Scheduler(clock, limits);
-  const parts: ResponsesParts = { ...options, catalog, scheduler };
+  const parts: ResponsesParts = { ...options, log, store: storage.responses, catalog, scheduler };
   const responses = new Responses(parts);
   const embeddings = new Embeddings(parts, responses);
   return {
@@ -58,6 +60,7 @@ export function createCore(options: CoreOptions): Core {
     embeddings,
     authenticator: new Authenticator(options.tokens, options.sha256, clock),
     scheduler,
+    storage,
     log,
     clock,
     async close(drainMs) {

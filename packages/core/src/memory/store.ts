@@ -1,5 +1,5 @@
 import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.ts";
-import { CoreError } from "../problems/core-error.ts";
+import { newestFirst } from "./newest-first.ts";
 
 /** Records in memory, newest last. */
 export class MemoryStore implements Store {
@@ -16,15 +16,8 @@ export class MemoryStore implements Store {
   }
 
   async list(query: ResponseQuery): Promise<Page<ResponseRecord>> {
-    const after = query.cursor === undefined ? undefined : placeOf(query.cursor);
-    const newestFirst = [...this.#records.values()].sort((a, b) => compare(b.response, a.response));
-    const matching = newestFirst.filter(
-      (record) => matches(record, query) && (after === undefined || compare(record.response, after) < 0),
-    );
-    const data = matching.slice(0, query.limit);
-    const last = data.at(-1)?.response;
-    if (matching.length === data.length || last === undefined) return { data };
-    return { data, nextCursor: `${last.createdAt}-${last.id}` };
+    const matching = [...this.#records.values()].filter((record) => matches(record, query));
+    return newestFirst(matching, ({ response }) => response, query);
   }
 
   async requestCancel(id: string, reason: string): Promise<boolean> {
@@ -46,23 +39,6 @@ export class MemoryStore implements Store {
   get size(): number {
     return this.#records.size;
   }
-}
-
-type Place = Pick<ResponseRecord["response"], "createdAt" | "id">;
-
-function compare(a: Place, b: Place): number {
-  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
-}
-
-/** A place in the list, which stands also when the response there is gone. @throws CoreError invalid-request */
-function placeOf(cursor: string): Place {
-  const match = /^(\d{1,16})-(\w+)$/.exec(cursor);
-  if (match?.[2] === undefined) {
-    throw new CoreError("invalid-request", "The cursor is none of this list; use `next_cursor` as it came.", {
-      param: "cursor",
-    });
-  }
-  return { createdAt: Number(match[1]), id: match[2] };
 }
 
 function matches({ owner, response }: ResponseRecord, query: ResponseQuery): boolean {

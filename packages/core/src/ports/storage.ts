@@ -15,6 +15,11 @@ export interface Storage {
   readonly settings: SettingsStore;
   /** True: what it keeps survives the process, so background work may be accepted. */
   readonly isDurable: boolean;
+  /**
+   * False: no text of a request or an answer reaches the disk (`store.content: never`), so background responses and
+   * batches are refused, and what is stored is kept in memory only.
+   */
+  readonly keepsContent: boolean;
   /** Undefined while it can write; else one sentence that says why not (a full disk), so that new tasks are refused. */
   readonly writeFault?: string | undefined;
   /** Writes what waits, then closes. */

@@ -44,8 +44,8 @@ export interface TaskEvent {
   readonly type: "task.progress" | "task.succeeded" | "task.failed" | "task.cancelled";
   /** Milliseconds since the task's `createdAt`. */
   readonly atMs: number;
-  /** The task as it was then. */
-  readonly task: TaskRecord;
+  /** The task as it was then; its request, which may be large and never changes, is not repeated. */
+  readonly task: Omit<TaskRecord, "request">;
 }
 
 export interface TaskQuery {
@@ -55,7 +55,7 @@ export interface TaskQuery {
   readonly state?: TaskState;
   /** Most entries, 1 … 1000. */
   readonly limit: number;
-  /** A page's `nextCursor`. */
+  /** A page's `nextCursor`, `<createdAt>-<id>` of its last entry, as in the store of responses. */
   readonly cursor?: string;
 }
 
@@ -71,6 +71,7 @@ export interface BatchLine {
  * Where tasks are kept. A promise that resolved means: it survives a crash. Every implementation runs `testTaskStore`.
  */
 export interface TaskStore {
+  /** A cancel that was asked for stays, whatever the record says. */
   put(record: TaskRecord): Promise<void>;
   get(id: string): Promise<TaskRecord | undefined>;
   /** Newest first. @throws CoreError invalid-request for a cursor that no page gave. */
@@ -81,11 +82,14 @@ export interface TaskStore {
   requestCancel(id: string, reason: string): Promise<boolean>;
   /** With its events and lines. */
   delete(id: string): Promise<void>;
-  /** Appends an event together with the task's new state. @throws CoreError conflict when its number is not the next one. */
+  /**
+   * Appends an event together with the task's new state; the record's request stays.
+   * @throws CoreError conflict when its number is not the next one; not-found when there is no such task.
+   */
   appendEvent(event: TaskEvent): Promise<void>;
   /** Events after a sequence. */
   events(id: string, after: number): Promise<readonly TaskEvent[]>;
-  /** Keeps a finished line of a batch; a line that is there stays as it is. */
+  /** Keeps a finished line of a batch; a line that is there stays as it is. @throws CoreError not-found */
   putLine(id: string, line: BatchLine): Promise<void>;
   /** Finished lines from an index on, in order, at most `limit`. */
   lines(id: string, from: number, limit: number): Promise<readonly BatchLine[]>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Caller } from "../auth/principal.ts";
 import type { ResponseEvent } from "../events/response-events.ts";
+import { createMemoryStorage } from "../memory/storage.ts";
 import { MemoryStore } from "../memory/store.ts";
 import type { LogReader } from "../ports/event-log.ts";
 import { type ResponseChanges, type ResponseRequest, requestDefaults } from "../request/request.ts";
@@ -44,9 +45,11 @@ function gatedAnswer(): { readonly answer: ScriptedAnswer; readonly open: () => 
 function setUp(options: Partial<TestCoreOptions> & { readonly parallel?: number } = {}) {
   const clock = new ManualClock();
   const store = new MemoryStore();
+  const limits = { bytesPerResponse: 8_388_608, bytesTotal: 268_435_456, ...options.limits };
+  const storage = { ...createMemoryStorage(limits), responses: store };
   const model = scriptedModel("m", { limits: { contextTokens: 100, parallel: options.parallel ?? 4 } });
   const backend = new ScriptedBackend("b", [model]);
-  const core = createTestCore({ backends: [backend], clock, store, ...options });
+  const core = createTestCore({ backends: [backend], clock, storage, ...options });
   return { clock, backend, core, store, responses: core.responses };
 }
 

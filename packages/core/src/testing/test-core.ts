@@ -3,10 +3,9 @@ import type { Caller } from "../auth/principal.ts";
 import { type Core, type CoreOptions, createCore } from "../core.ts";
 import { MemoryBus } from "../memory/bus.ts";
 import { systemClock } from "../memory/clock.ts";
-import { MemoryEventLog } from "../memory/event-log.ts";
 import { randomIds } from "../memory/ids.ts";
 import { MemoryLeases } from "../memory/leases.ts";
-import { MemoryStore } from "../memory/store.ts";
+import { createMemoryStorage } from "../memory/storage.ts";
 import type { Backend } from "../ports/backend.ts";
 import type { EventLogLimits } from "../ports/event-log.ts";
 
@@ -42,8 +41,7 @@ export function createTestCore(options: TestCoreOptions): Core {
   };
   return createCore({
     tokens: [],
-    log: new MemoryEventLog(limits),
-    store: new MemoryStore(),
+    storage: createMemoryStorage(limits),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
     clock: systemClock,

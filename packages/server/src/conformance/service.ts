@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createCore, MemoryBus, MemoryEventLog, MemoryLeases, MemoryStore, randomIds, systemClock } from "@plenum/core";
+import { createCore, createMemoryStorage, MemoryBus, MemoryLeases, randomIds, systemClock } from "@plenum/core";
 import { type Listener, type ListenOptions, listen } from "@plenum/nnrp/node";
 import { createNnrpDoor, type Level } from "../doors/nnrp/index.ts";
 import { DeterministicBackend } from "./deterministic-backend.ts";
@@ -42,8 +42,7 @@ export function createConformanceService({ level = 1 }: ConformanceServiceOption
       storedRetentionMs: 1000,
       recordBytesTotal: 64 * mebibyte,
     },
-    log: new MemoryEventLog({ bytesPerResponse: 4 * mebibyte, bytesTotal: 64 * mebibyte }),
-    store: new MemoryStore(),
+    storage: createMemoryStorage({ bytesPerResponse: 4 * mebibyte, bytesTotal: 64 * mebibyte }),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
     clock: systemClock,
