@@ -1,5 +1,6 @@
 import { type Client, createClient } from "@plenum/client";
 import type { Command } from "commander";
+import { type ExitCode, exitCodes } from "./exit-codes.ts";
 import { stopOnSignal } from "./serve/stop-on-signal.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -34,4 +35,35 @@ export function abortOnSignal(around: Surroundings): { readonly signal: AbortSig
   const abort = new AbortController();
   const end = around.onSignal(stopOnSignal(abort, around));
   return { signal: abort.signal, end };
+}
+
+/**
+ * Does a command's work with a client; the first signal ends it.
+ * @returns the exit code: 0, or 130 after a signal.
+ */
+export async function withClient(
+  flags: ConnectionFlags,
+  around: Surroundings,
+  work: (client: Client, signal: AbortSignal) => Promise<void>,
+): Promise<ExitCode> {
+  const { signal, end } = abortOnSignal(around);
+  try {
+    await work(connect(flags, around), signal);
+    return exitCodes.ok;
+  } catch (error) {
+    if (signal.aborted) return exitCodes.interrupted;
+    throw error;
+  } finally {
+    end();
+  }
+}
+
+/** A command's flags that answer with one JSON document when asked to. */
+export interface JsonFlags extends ConnectionFlags {
+  readonly json?: boolean;
+}
+
+/** Writes a JSON document. */
+export function writeJson(around: Surroundings, value: unknown): void {
+  around.output.write(`${JSON.stringify(value, null, 2)}\n`);
 }

@@ -45,7 +45,7 @@ test("no models: says what to do", async () => {
   expect(await plenum(["models"], { service })).toMatchObject({
     code: 0,
     output: "",
-    errors: "The service has no models. Put a GGUF file into its models folder.\n",
+    errors: "The service has no models. `plenum pull starter` fetches a small one.\n",
   });
 });
 

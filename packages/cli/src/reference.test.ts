@@ -42,15 +42,20 @@ test.each(commands)(
   },
 );
 
-/** Commands that run until they are told to stop. */
-const services: readonly string[] = ["plenum serve", "plenum bridge <url>"];
+/** Services, a conversation, and a script: nothing that JSON could say better. */
+const withoutJson: readonly string[] = [
+  "plenum serve",
+  "plenum bridge <url>",
+  "plenum chat <model>",
+  "plenum completion <shell>",
+];
 
-test.each(commands)("$usage has examples in its help, and JSON unless it is a service", async ({ usage, command }) => {
+test.each(commands)("$usage has examples in its help, and JSON where it says something", async ({ usage, command }) => {
   const around = fakeSurroundings();
   const words = usage.split(" ").filter((word) => /^[a-z-]+$/.test(word) && word !== "plenum");
   expect(await runProgram([...words, "--help"], around)).toBe(exitCodes.ok);
   expect(around.written.output).toContain("\nExamples:\n  plenum ");
-  expect(command.options.some(({ long }) => long === "--json")).toBe(!services.includes(usage));
+  expect(command.options.some(({ long }) => long === "--json")).toBe(!withoutJson.includes(usage));
 });
 
 test("the page and the code name the same exit codes", async () => {

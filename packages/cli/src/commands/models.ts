@@ -1,13 +1,9 @@
 import type { LmspModel } from "@plenum/client";
 import type { Command } from "commander";
-import { abortOnSignal, type ConnectionFlags, connect, withConnection } from "../connection.ts";
-import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { type JsonFlags, withClient, withConnection, writeJson } from "../connection.ts";
+import type { ExitCode } from "../exit-codes.ts";
 import { type Surroundings, withoutControls } from "../surroundings.ts";
 import { table } from "../table.ts";
-
-interface ModelsFlags extends ConnectionFlags {
-  readonly json?: boolean;
-}
 
 /** Adds `plenum models`. */
 export function addModels(program: Command, around: Surroundings, done: (code: ExitCode) => void): void {
@@ -25,23 +21,16 @@ Examples:
   plenum models --json | jq -r '.data[].id'
   plenum models --url http://studio.local:7411 --token plenum_…`,
     )
-    .action(async (flags: ModelsFlags) => done(await listModels(flags, around)));
+    .action(async (flags: JsonFlags) => done(await listModels(flags, around)));
 }
 
-async function listModels(flags: ModelsFlags, around: Surroundings): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
-  try {
-    const page = await connect(flags, around).models.list({ signal });
-    if (flags.json) around.output.write(`${JSON.stringify(page, null, 2)}\n`);
+function listModels(flags: JsonFlags, around: Surroundings): Promise<ExitCode> {
+  return withClient(flags, around, async (client, signal) => {
+    const page = await client.models.list({ signal });
+    if (flags.json) writeJson(around, page);
     else if (page.data.length > 0) around.output.write(withoutControls(modelTable(page.data)));
-    else around.errors.write("The service has no models. Put a GGUF file into its models folder.\n");
-    return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+    else around.errors.write("The service has no models. `plenum pull starter` fetches a small one.\n");
+  });
 }
 
 /** One line for each model under a line of headings. */

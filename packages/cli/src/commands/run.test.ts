@@ -70,7 +70,7 @@ test("gives the response as JSON", async () => {
 
 test("tells tokens and times", async () => {
   const { errors } = await plenum(["m", "hi", "--verbose"], { service: serviceOf(events(hello)) });
-  expect(errors).toBe("5 tokens in, 2 out, first after 12 ms, 50.0 tokens/s, 55 ms in all\n");
+  expect(errors).toBe("resp_1: 5 tokens in, 2 out, first after 12 ms, 50.0 tokens/s, 55 ms in all\n");
 });
 
 test("shows waiting on a terminal, and lets nothing steer it", async () => {

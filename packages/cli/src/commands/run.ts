@@ -1,6 +1,6 @@
 import { type Client, finalResponse, LmspError, type ResponseRequest } from "@plenum/client";
 import type { Command } from "commander";
-import { abortOnSignal, type ConnectionFlags, withConnection } from "../connection.ts";
+import { abortOnSignal, type ConnectionFlags, withConnection, writeJson } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { readNumber, readWhole } from "../read-number.ts";
 import { CommandError } from "../report-error.ts";
@@ -9,11 +9,14 @@ import { findOrStartService } from "../run/own-service.ts";
 import { showAnswer, timingsText } from "../run/show-answer.ts";
 import { dim, type Surroundings } from "../surroundings.ts";
 
-interface RunFlags extends ConnectionFlags {
+/** Flags of `plenum run` and `plenum chat`. */
+export interface RunFlags extends ConnectionFlags {
   readonly system?: string;
   readonly maxTokens?: number;
   readonly temperature?: number;
   readonly seed?: number;
+  readonly priority?: number;
+  readonly background?: boolean;
   readonly verbose?: boolean;
   readonly json?: boolean;
 }
@@ -33,7 +36,9 @@ export function addRun(program: Command, around: Surroundings, done: (code: Exit
     .option("--max-tokens <number>", "longest answer, in tokens", readWhole)
     .option("--temperature <number>", "0 (always the likeliest) … 2", readNumber)
     .option("--seed <number>", "the same seed gives the same answer", readWhole)
-    .option("--verbose", "tell tokens and times after the answer")
+    .option("--priority <number>", "-8 … 8, higher sooner", readNumber)
+    .option("--background", "print the response's id and leave; `plenum watch ID` reads the answer, also later")
+    .option("--verbose", "tell the response's id, tokens and times after the answer")
     .option("--json", "print the whole response as JSON at its end")
     .addHelpText(
       "after",
@@ -54,6 +59,7 @@ function requestOf(model: string, flags: RunFlags): Omit<ResponseRequest, "input
     model,
     ...(flags.system !== undefined && { instructions: flags.system }),
     ...(flags.maxTokens !== undefined && { output: { max_tokens: flags.maxTokens } }),
+    ...(flags.priority !== undefined && { priority: flags.priority }),
     sampling: {
       ...(flags.temperature !== undefined && { temperature: flags.temperature }),
       ...(flags.seed !== undefined && { seed: flags.seed }),
@@ -61,7 +67,8 @@ function requestOf(model: string, flags: RunFlags): Omit<ResponseRequest, "input
   };
 }
 
-async function run(model: string, prompt: string, flags: RunFlags, around: Surroundings): Promise<ExitCode> {
+/** Asks, or chats when there is no prompt and a person is there. */
+export async function run(model: string, prompt: string, flags: RunFlags, around: Surroundings): Promise<ExitCode> {
   const isChat = prompt === "" && around.input.isTerminal && !flags.json;
   const input = isChat ? "" : await readPrompt(prompt, around);
   const { signal, end } = abortOnSignal(around);
@@ -71,7 +78,8 @@ async function run(model: string, prompt: string, flags: RunFlags, around: Surro
     const request = requestOf(model, flags);
     try {
       if (isChat) return await chat({ client, request, isVerbose: flags.verbose === true, around, signal });
-      await answer(client, { ...request, input }, flags, around, signal);
+      if (flags.background) await leaveRunning(client, { ...request, input }, flags, around, signal);
+      else await answer(client, { ...request, input }, flags, around, signal);
       return exitCodes.ok;
     } finally {
       await service.release();
@@ -94,6 +102,18 @@ async function readPrompt(prompt: string, around: Surroundings): Promise<string>
   );
 }
 
+async function leaveRunning(
+  client: Client,
+  request: ResponseRequest,
+  { json }: RunFlags,
+  around: Surroundings,
+  signal: AbortSignal,
+): Promise<void> {
+  const response = await client.responses.create({ ...request, background: true }, { signal });
+  if (json) writeJson(around, response);
+  else around.output.write(`${response.id}\n`);
+}
+
 async function answer(
   client: Client,
   request: ResponseRequest,
@@ -104,13 +124,13 @@ async function answer(
   const events = client.responses.stream(request, { signal });
   if (!flags.json) {
     const response = await showAnswer(events, around);
-    if (flags.verbose) around.errors.write(dim(around.errors, `${timingsText(response)}\n`));
+    if (flags.verbose) around.errors.write(dim(around.errors, `${response.id}: ${timingsText(response)}\n`));
     return;
   }
   const response = await finalResponse(events);
   if (response === undefined) {
     throw new LmspError({ code: "invalid-answer", detail: "The stream ended without a response." });
   }
-  around.output.write(`${JSON.stringify(response, null, 2)}\n`);
+  writeJson(around, response);
   if (response.problem !== undefined) throw LmspError.fromProblem(response.problem);
 }

@@ -33,6 +33,9 @@ export async function showAnswer(events: AsyncIterable<LmspEvent>, around: Surro
       } else if (event.type === "response.output_text.delta" || event.type === "response.refusal.delta") {
         show(event.delta);
         isLineOpen = !event.delta.endsWith("\n");
+      } else if (event.type === "response.restarted") {
+        errors.write(dim(errors, `${isLineOpen ? "\n" : ""}(the service started anew: what came before is void)\n`));
+        isLineOpen = false;
       } else if (isTerminalEvent(event)) response = event.response;
     }
   } finally {
