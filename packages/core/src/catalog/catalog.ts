@@ -36,22 +36,46 @@ export interface CatalogNames {
  * `backend-id/model` always works.
  */
 export class Catalog {
-  readonly #backends: readonly Backend[];
+  /** In order of precedence, each with what ends its subscription. */
+  readonly #backends = new Map<Backend, () => void>();
   #given: CatalogNames;
   readonly #listeners = new Set<() => void>();
-  readonly #unsubscribe: readonly (() => void)[];
   #entries: readonly ResolvedModel[] | undefined;
   #names = new Map<string, ResolvedModel>();
   #version = 0;
 
-  /** Resolves when every backend has told its models for the first time. */
-  readonly ready: Promise<void>;
+  #ready: Promise<void> = Promise.resolve();
 
   constructor(backends: readonly Backend[], names: CatalogNames = {}) {
-    this.#backends = backends;
     this.#given = names;
-    this.ready = Promise.all(backends.map((backend) => backend.ready)).then(() => {});
-    this.#unsubscribe = backends.map((backend) => backend.onChange(() => this.#changed()));
+    for (const backend of backends) this.add(backend);
+  }
+
+  /** Resolves when every backend has told its models for the first time. */
+  get ready(): Promise<void> {
+    return this.#ready;
+  }
+
+  /** In order of precedence. */
+  get backends(): readonly Backend[] {
+    return [...this.#backends.keys()];
+  }
+
+  /** Adds a backend behind the others. @throws RangeError when its id is taken */
+  add(backend: Backend): void {
+    if (this.backends.some(({ id }) => id === backend.id)) throw new RangeError(`backend id ${backend.id} is taken`);
+    this.#backends.set(
+      backend,
+      backend.onChange(() => this.#changed()),
+    );
+    this.#ready = Promise.all([this.#ready, backend.ready]).then(() => {});
+    this.#changed();
+  }
+
+  /** Nothing new goes to the backend; what runs there goes on. Nothing happens when it is not in the catalog. */
+  remove(backend: Backend): void {
+    this.#backends.get(backend)?.();
+    if (this.#backends.delete(backend)) this.#changed();
   }
 
   /** Counts up with every change. */
@@ -97,7 +121,7 @@ export class Catalog {
   }
 
   close(): void {
-    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    for (const unsubscribe of this.#backends.values()) unsubscribe();
   }
 
   #changed(): void {
@@ -123,7 +147,7 @@ export class Catalog {
   #group(): Group[] {
     const groups = new Map<string, Route[]>();
     const byDigest = new Map<string, Route[]>();
-    for (const backend of this.#backends) {
+    for (const backend of this.#backends.keys()) {
       for (const model of backend.models()) {
         const route = { backend, model };
         const same = model.details.digest === undefined ? undefined : byDigest.get(model.details.digest);
@@ -203,7 +227,7 @@ function entryOf({ id, routes, aliases }: Group): ResolvedModel {
   const sorted = [...routes].sort((a, b) => stateOrder.indexOf(a.model.state) - stateOrder.indexOf(b.model.state));
   const best = sorted[0];
   if (best === undefined) throw new RangeError(`model ${id} has no route`);
-  const { name: _name, ...shown } = best.model;
+  const { name: _name, via: _via, ...shown } = best.model;
   return { model: { ...shown, id, aliases, runtimes: routes.map(runtimeOf) }, routes: sorted };
 }
 
@@ -214,5 +238,6 @@ function runtimeOf({ backend, model }: Route): ModelRuntime {
     model: model.name,
     state: model.state,
     ...(model.memoryBytes === undefined ? {} : { memoryBytes: model.memoryBytes }),
+    ...(model.via === undefined ? {} : { via: model.via }),
   };
 }

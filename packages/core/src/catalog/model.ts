@@ -60,6 +60,8 @@ export interface BackendModel {
   readonly limits: ModelLimits;
   readonly details: ModelDetails;
   readonly parameters: Readonly<Record<string, ParameterEffect>>;
+  /** Ids of the LMSP services through which it is reached, nearest first. Absent: none. */
+  readonly via?: readonly string[];
   /** Bytes that it takes now; absent when not loaded or not known. */
   readonly memoryBytes?: number;
   /** Milliseconds since the epoch when an idle model is unloaded; absent: never, or not loaded. */
@@ -74,9 +76,11 @@ export interface ModelRuntime {
   readonly model: string;
   readonly state: ModelState;
   readonly memoryBytes?: number;
+  /** As in `BackendModel`. */
+  readonly via?: readonly string[];
 }
 
-export interface CatalogModel extends Omit<BackendModel, "name"> {
+export interface CatalogModel extends Omit<BackendModel, "name" | "via"> {
   readonly id: string;
   readonly runtimes: readonly ModelRuntime[];
 }

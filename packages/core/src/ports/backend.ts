@@ -1,6 +1,7 @@
 import type { BackendModel } from "../catalog/model.ts";
 import type { BackendEvent } from "../events/backend-events.ts";
 import type { EmbeddingRequest, ResponseRequest } from "../request/request.ts";
+import type { TaskProgress } from "./task-store.ts";
 
 /** Takes all events of one read at once. Synchronous: no promise per token. Calls after the end are ignored. */
 export type BackendSink = (events: readonly BackendEvent[]) => void;
@@ -23,6 +24,13 @@ export interface BackendEmbedding {
   readonly loadMs: number;
 }
 
+/** `degraded`: it answers, but not all of it can be used now. */
+export interface RuntimeHealth {
+  readonly state: "healthy" | "degraded" | "unavailable";
+  /** One sentence that says what to do. Absent: healthy. */
+  readonly reason?: string;
+}
+
 /** A runtime that runs models: embedded llama.cpp, a server, another Plenum. Every implementation runs `testBackend`. */
 export interface Backend {
   /** Unique in the service; `<id>/<model name>` always names a model. */
@@ -33,7 +41,9 @@ export interface Backend {
   readonly ready?: Promise<void>;
   /** Models as they are now; cheap. */
   models(): readonly BackendModel[];
-  /** Calls the listener after each change of `models()`; the returned function ends that. */
+  /** How the runtime is. Absent: its models tell. */
+  health?(): RuntimeHealth;
+  /** Calls the listener after each change of `models()` or `health()`; the returned function ends that. */
   onChange(listener: () => void): () => void;
   /**
    * Runs one request to its end. Loads the model first when needed. Pushes `accepted` once, then output, then for each
@@ -49,6 +59,17 @@ export interface Backend {
   load(model: string, options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void>;
   /** Unloads a model when its running responses have ended. Nothing happens when it is not loaded. */
   unload(model: string): Promise<void>;
+  /**
+   * Removes a model for good: the files that the service placed itself, or the runtime's own. A file that was only named
+   * to the service is no longer served and stays where it is. Absent: this runtime can't.
+   * @throws CoreError model-not-found; conflict while it is in use, or when its files are somebody else's.
+   */
+  delete?(model: string): Promise<void>;
+  /**
+   * Fetches a model under the runtime's own name for it; resolves when it is listed. Absent: this runtime can't.
+   * @throws CoreError for every failure; the signal's reason.
+   */
+  pull?(model: string, onProgress: (progress: TaskProgress) => void, signal: AbortSignal): Promise<void>;
   /** Ends everything it started; running requests fail. */
   close(): Promise<void>;
 }

@@ -8,4 +8,10 @@ export interface Bus {
   subscribe(topic: BusTopic, listener: (id: string) => void): () => void;
 }
 
-export type BusTopic = "response.cancel" | "response.changed" | "tokens.changed";
+export type BusTopic =
+  | "response.cancel"
+  | "response.changed"
+  | "task.cancel"
+  | "task.changed"
+  | "tokens.changed"
+  | "runtimes.changed";

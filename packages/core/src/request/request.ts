@@ -88,6 +88,8 @@ export interface ResponseRequest {
   readonly onDisconnect: DisconnectPolicy;
   /** Options for one kind of runtime each, passed on as they are. */
   readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Ids of the services that it came through, so that it is never sent back to one of them. Absent: none. */
+  readonly via?: readonly string[];
 }
 
 /** What may be changed of a response that is queued or runs. Absent: stays as it is. */
@@ -134,6 +136,8 @@ export interface EmbeddingRequest {
   readonly priority: number;
   readonly deadlineMs?: number;
   readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** As in `ResponseRequest`. */
+  readonly via?: readonly string[];
 }
 
 export interface EmbeddingResult {

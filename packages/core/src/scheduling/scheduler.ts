@@ -11,6 +11,8 @@ export interface Job {
   readonly capacity: () => number;
   readonly fairnessKey: string;
   readonly priority: number;
+  /** True: it was accepted before, so a full queue takes it all the same. @default false */
+  readonly wasAccepted?: boolean;
   /** Runs the work; the slot is free again when the promise settles. Must not reject. */
   readonly run: () => Promise<void>;
   /**
@@ -72,7 +74,7 @@ export class Scheduler {
    * @throws CoreError overloaded when the queue is full.
    */
   submit(job: Job): ScheduledJob {
-    this.requireRoom(job);
+    if (!job.wasAccepted) this.requireRoom(job);
     const lane = this.#lane(job.lane);
     const waiting: Queued = {
       job,
@@ -108,6 +110,13 @@ export class Scheduler {
   /** Whether a job of the lane runs or waits. */
   isBusy(laneName: string): boolean {
     return this.#lanes.has(laneName);
+  }
+
+  /** Jobs that run in the lanes of one backend. */
+  runningAt(backendId: string): number {
+    let running = 0;
+    for (const [name, lane] of this.#lanes) if (name.startsWith(`${backendId}/`)) running += lane.running;
+    return running;
   }
 
   /** Looks again at a lane whose capacity may have grown. */
