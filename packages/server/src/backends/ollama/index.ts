@@ -7,6 +7,7 @@ import type {
   BackendRequest,
   BackendSink,
   EmbeddingRequest,
+  RuntimeHealth,
 } from "@plenum/core";
 import { CoreError } from "@plenum/core";
 import { forcedCall } from "../shared/forced-call.ts";
@@ -91,6 +92,10 @@ class OllamaBackend implements Backend {
 
   models(): readonly BackendModel[] {
     return this.#list.models.map(({ shown: _, ...model }) => model);
+  }
+
+  health(): RuntimeHealth {
+    return this.#list.health;
   }
 
   onChange(listener: () => void): () => void {

@@ -1,4 +1,4 @@
-import { type BackendModel, CoreError, toCoreError } from "@plenum/core";
+import { type BackendModel, CoreError, type RuntimeHealth, toCoreError } from "@plenum/core";
 import type { RuntimeProblems } from "../shared/runtime-problems.ts";
 import { describeModel } from "./describe-model.ts";
 import { notFound } from "./errors.ts";
@@ -36,7 +36,7 @@ export class ModelList {
   #result: ProbeResult = { models: [], hasLogprobs: false };
   #outage: string | undefined;
   #models: readonly FoundModel[] = [];
-  #fingerprint = "[]";
+  #fingerprint = "[[],null]";
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -49,6 +49,10 @@ export class ModelList {
 
   get models(): readonly FoundModel[] {
     return this.#models;
+  }
+
+  get health(): RuntimeHealth {
+    return this.#outage === undefined ? { state: "healthy" } : { state: "unavailable", reason: this.#outage };
   }
 
   /** @throws CoreError model-not-found; the signal's reason while the first probe runs */
@@ -148,7 +152,7 @@ export class ModelList {
         shown: model.shown,
       };
     });
-    const fingerprint = JSON.stringify(described);
+    const fingerprint = JSON.stringify([described, this.#outage]);
     if (fingerprint === this.#fingerprint) return;
     this.#fingerprint = fingerprint;
     this.#models = described;

@@ -7,6 +7,7 @@ import {
   type BackendSink,
   CoreError,
   type EmbeddingRequest,
+  type RuntimeHealth,
 } from "@plenum/core";
 import { atMost, type ModelWatch } from "../shared/model-watch.ts";
 import type { ModelFacts } from "../shared/openai/listed-model.ts";
@@ -54,6 +55,10 @@ class OpenaiCompatible implements Backend {
 
   models(): readonly BackendModel[] {
     return this.#models.models;
+  }
+
+  health(): RuntimeHealth {
+    return this.#models.health;
   }
 
   onChange(listener: () => void): () => void {

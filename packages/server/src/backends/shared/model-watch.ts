@@ -1,4 +1,4 @@
-import { type BackendModel, CoreError, toCoreError } from "@plenum/core";
+import { type BackendModel, CoreError, type RuntimeHealth, toCoreError } from "@plenum/core";
 import type { RuntimeProblems } from "./runtime-problems.ts";
 
 /** Where a backend writes what an operator should know of its runtime; pino's loggers fit. */
@@ -67,6 +67,12 @@ export class ModelWatch<Facts extends { readonly name: string }> {
   /** Why the runtime can't be used now. */
   get stateDetail(): string | undefined {
     return this.#state.stateDetail;
+  }
+
+  get health(): RuntimeHealth {
+    const { state, stateDetail } = this.#state;
+    if (state === "unavailable") return { state, ...(stateDetail === undefined ? {} : { reason: stateDetail }) };
+    return state === "loading" ? { state: "degraded", reason: "The runtime still loads." } : { state: "healthy" };
   }
 
   /** @throws CoreError model-not-found; while nothing is known of the runtime, what keeps it away: backend-unavailable and others */
@@ -165,9 +171,10 @@ export class ModelWatch<Facts extends { readonly name: string }> {
       if (state.state === "unavailable") logger.warn({ ...seen, reason: state.stateDetail }, "runtime is away");
       else logger.info({ ...seen, state: state.state }, "runtime is seen");
     }
+    const isSame = state.state === this.#state.state && state.stateDetail === this.#state.stateDetail;
     this.#state = state;
     const models = this.#render();
-    if (JSON.stringify(models) === JSON.stringify(this.#models)) return;
+    if (isSame && JSON.stringify(models) === JSON.stringify(this.#models)) return;
     this.#models = models;
     for (const listener of [...this.#listeners]) listener();
   }

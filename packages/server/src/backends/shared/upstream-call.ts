@@ -4,6 +4,8 @@ export interface UpstreamCall {
   readonly path: string;
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** The body when it is JSON already, in place of `body`. */
+  readonly json?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Milliseconds until the head of the answer. @default the upstream's */

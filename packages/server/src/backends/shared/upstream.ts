@@ -132,14 +132,16 @@ export class Upstream {
     await this.#pool.destroy();
   }
 
-  #requestOf({ method, path, body, headers, headTimeoutMs }: UpstreamCall): Dispatcher.DispatchOptions {
+  #requestOf(call: UpstreamCall): Dispatcher.DispatchOptions {
+    const { method, path, headers, headTimeoutMs } = call;
     const sent = headers === undefined ? this.#headers : { ...this.#headers, ...headers };
+    const body = call.json ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     return {
       origin: this.#origin,
       path: `${this.#prefix}${path}`,
       method,
       headers: body === undefined ? sent : { ...sent, "content-type": "application/json" },
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body ?? null,
       headersTimeout: headTimeoutMs ?? null,
     };
   }

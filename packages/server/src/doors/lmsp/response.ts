@@ -136,6 +136,7 @@ export function toWireModel(model: CatalogModel): Record<string, unknown> {
         model: runtime.model,
         loaded: runtime.state === "loaded",
         memory_bytes: runtime.memoryBytes,
+        via: runtime.via,
       }),
     ),
     created_at: toInstant(model.createdAtMs),

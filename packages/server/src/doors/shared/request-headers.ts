@@ -2,14 +2,15 @@ import { CoreError, type DisconnectPolicy, type ResponseRequest, requestLimits }
 import type { DoorRequest } from "./door.ts";
 
 /** What LMSP's request headers say; absent ones keep the door's default (LMSP §5). */
-export type HeaderFields = Partial<Pick<ResponseRequest, "priority" | "deadlineMs" | "onDisconnect">>;
+export type HeaderFields = Partial<Pick<ResponseRequest, "priority" | "deadlineMs" | "onDisconnect" | "via">>;
 
 /** Longest time that a client may ask for: a timer can't wait longer. */
 const maxTimeoutMs = 2_147_483_647;
 
 /**
- * Reads `X-LMSP-Priority` (-8 … 8, higher sooner), `X-LMSP-Timeout-Ms` (milliseconds from acceptance, at least 1) and
- * `X-LMSP-On-Disconnect` (`cancel` or `continue`), for doors whose bodies have no words for them.
+ * Reads `X-LMSP-Priority` (-8 … 8, higher sooner), `X-LMSP-Timeout-Ms` (milliseconds from acceptance, at least 1),
+ * `X-LMSP-On-Disconnect` (`cancel` or `continue`) and `X-LMSP-Via` (ids of the services that sent the request on), for
+ * doors whose bodies have no words for them.
  * @param nowMs milliseconds since the epoch, from which the timeout counts.
  * @throws CoreError invalid-request with the header as `param`.
  */
@@ -18,10 +19,12 @@ export function readRequestHeaders(headers: DoorRequest["headers"], nowMs: numbe
   const priority = wholeNumber(headers, "X-LMSP-Priority", -most, most);
   const timeoutMs = wholeNumber(headers, "X-LMSP-Timeout-Ms", 1, maxTimeoutMs);
   const onDisconnect = disconnectPolicy(headers);
+  const via = servicesBefore(headers);
   return {
     ...(priority === undefined ? {} : { priority }),
     ...(timeoutMs === undefined ? {} : { deadlineMs: nowMs + timeoutMs }),
     ...(onDisconnect === undefined ? {} : { onDisconnect }),
+    ...(via === undefined ? {} : { via }),
   };
 }
 
@@ -45,4 +48,24 @@ function disconnectPolicy(headers: DoorRequest["headers"]): DisconnectPolicy | u
   const value = headerValue(headers, name)?.toLowerCase();
   if (value === undefined || value === "cancel" || value === "continue") return value;
   throw new CoreError("invalid-request", `The header ${name} must be cancel or continue.`, { param: name });
+}
+
+/** Services that a request may have come through. */
+const mostServices = 16;
+
+/** Ids of the services that sent the request on, in order. */
+function servicesBefore(headers: DoorRequest["headers"]): readonly string[] | undefined {
+  const name = "X-LMSP-Via";
+  const text = headerValue(headers, name);
+  if (text === undefined) return undefined;
+  const ids = text.split(",").map((id) => id.trim());
+  if (ids.length <= mostServices && ids.every((id) => /^[\w.-]{1,64}$/.test(id))) return ids;
+  throw new CoreError(
+    "invalid-request",
+    `The header ${name} must be at most ${mostServices} service ids with commas.`,
+    {
+      param: name,
+      limit: mostServices,
+    },
+  );
 }
