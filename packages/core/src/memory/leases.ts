@@ -5,12 +5,13 @@ export class MemoryLeases implements Leases {
   readonly #held = new Set<string>();
   #epoch = 0;
 
-  async acquire(id: string): Promise<Lease | undefined> {
+  async acquire(id: string, after = 0): Promise<Lease | undefined> {
     if (this.#held.has(id)) return undefined;
     this.#held.add(id);
-    this.#epoch += 1;
+    this.#epoch = Math.max(this.#epoch, after) + 1;
+    const epoch = this.#epoch;
     return {
-      epoch: this.#epoch,
+      epoch,
       onLost: () => {},
       release: async () => {
         this.#held.delete(id);

@@ -41,11 +41,12 @@ export class MemoryStore implements Store {
   }
 }
 
-function matches({ owner, response }: ResponseRecord, query: ResponseQuery): boolean {
+function matches({ owner, request, response }: ResponseRecord, query: ResponseQuery): boolean {
   return (
     (query.owner === undefined || owner === query.owner) &&
     (query.door === undefined || response.door === query.door) &&
     (query.model === undefined || response.model === query.model) &&
-    (query.status === undefined || response.status === query.status)
+    (query.status === undefined || response.status === query.status) &&
+    (query.background === undefined || request.background === query.background)
   );
 }

@@ -8,6 +8,9 @@ export interface Lease {
 }
 
 export interface Leases {
-  /** Undefined: someone else holds it. */
-  acquire(id: string): Promise<Lease | undefined>;
+  /**
+   * @param after the epoch in which the thing was held last, as far as is known: the new one is above it. @default 0
+   * @returns undefined when someone else holds it.
+   */
+  acquire(id: string, after?: number): Promise<Lease | undefined>;
 }

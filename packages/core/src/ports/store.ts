@@ -19,9 +19,11 @@ export interface ResponseQuery {
   readonly door?: DoorKind;
   readonly model?: string;
   readonly status?: ResponseStatus;
+  /** True: only those that were asked for as background responses. */
+  readonly background?: boolean;
   /** Most entries, 1 … 1000. */
   readonly limit: number;
-  /** A page's `nextCursor`: where the next one starts, newest first. */
+  /** A page's `nextCursor`, `<createdAt>-<id>` of its last entry: what is older follows, newest first. */
   readonly cursor?: string;
 }
 

@@ -46,12 +46,14 @@ export class Assembler {
     if (!state.hasFinished) this.#handle(event, state);
   }
 
-  /** Closes whatever is still open, when a run ends before its candidates did. */
+  /** Closes whatever is still open in the fold, when a run ends before its candidates did. */
   closeAll(batch: ResponseEvent[], atMs: number): void {
     this.#batch = batch;
     this.#atMs = atMs;
-    for (const state of this.#candidates.values()) {
-      if (!state.hasFinished) this.#closeOpen(state, "incomplete");
+    const open = this.#fold.openItems;
+    for (const { candidate, index } of open) {
+      const isLast = !open.some((other) => other.candidate === candidate && other.index > index);
+      this.#close(index, isLast ? "incomplete" : "completed");
     }
   }
 

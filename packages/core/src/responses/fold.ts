@@ -146,6 +146,11 @@ export class ResponseFold {
     return this.#items.length;
   }
 
+  /** Items that are not done, in their order. */
+  get openItems(): readonly OutputItem[] {
+    return this.#items.filter(({ status }) => status === "in_progress").map(freeze);
+  }
+
   item(index: number): OutputItem {
     return freeze(this.#item(index));
   }
@@ -158,7 +163,7 @@ export class ResponseFold {
 }
 
 /** As it was before it ran. */
-function withoutRun(response: Response): Response {
+export function withoutRun(response: Response): Response {
   const { runtime: _runtime, startedAt: _startedAt, usage: _usage, ...rest } = response;
   return { ...rest, status: "queued", output: [], finishes: [], timings: {} };
 }

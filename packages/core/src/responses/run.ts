@@ -11,6 +11,7 @@ import type { ResponseChanges, ResponseRequest } from "../request/request.ts";
 import { Assembler } from "./assemble.ts";
 import { watchDeadline } from "./deadline.ts";
 import { ResponseFold } from "./fold.ts";
+import type { KeptLog } from "./kept-log.ts";
 import { outcomeOf } from "./outcome.ts";
 import type { Response } from "./response.ts";
 
@@ -20,6 +21,8 @@ export interface RunOptions {
   readonly request: ResponseRequest;
   readonly delivery: Delivery;
   readonly response: Response;
+  /** What an earlier process left in its log. Absent: it is new. */
+  readonly kept?: KeptLog;
   readonly lease: Lease;
   readonly log: EventLog;
   readonly clock: Clock;
@@ -34,7 +37,7 @@ export interface RunOptions {
 export class Run {
   readonly #options: RunOptions;
   readonly #fold: ResponseFold;
-  readonly #assembler: Assembler;
+  #assembler: Assembler;
   readonly #abort = new AbortController();
   #clearDeadline: () => void;
   /** As it is asked for when it starts. */
@@ -54,17 +57,44 @@ export class Run {
 
   constructor(options: RunOptions) {
     this.#options = options;
-    const { x, request, response, log, lease } = options;
+    const { x, request, response, kept, log, lease } = options;
     this.#request = request;
     this.#fold = new ResponseFold(response);
     this.#assembler = new Assembler(x, this.#fold);
     this.#done = new Promise((resolve) => {
       this.#resolveDone = resolve;
     });
-    log.open(response.id, lease.epoch);
+    log.open(response.id, lease.epoch, { isDurable: request.store });
     lease.onLost(() => this.cancel("lease-lost"));
     this.#clearDeadline = this.#watchDeadline();
-    this.#append([{ type: "response.created", atMs: 0, response }]);
+    if (kept === undefined || kept.last === 0) this.#append([{ type: "response.created", atMs: 0, response }]);
+    else this.#takeUp(kept, response);
+  }
+
+  /** Stands where the log ends; what was changed since its first event is in the record. */
+  #takeUp({ entries, last }: KeptLog, { priority, deadlineMs }: Response): void {
+    for (const { event } of entries) {
+      this.#fold.apply(event);
+      if ("delta" in event) this.#pieces += 1;
+      else if (event.type === "response.restarted") this.#pieces = 0;
+    }
+    this.#sequence = last;
+    this.#fold.setPriority(priority);
+    if (deadlineMs !== undefined) this.#fold.setDeadline(deadlineMs);
+  }
+
+  /** Begins again after a crash: what came before is void. */
+  restart(attempt: number): void {
+    this.#pieces = 0;
+    const event: ResponseEvent = { type: "response.restarted", atMs: this.#elapsed(), attempt };
+    this.#fold.apply(event);
+    this.#assembler = new Assembler(this.#options.x, this.#fold);
+    this.#append([event]);
+  }
+
+  /** Last event of its log. */
+  get sequence(): number {
+    return this.#sequence;
   }
 
   /** The Response as it is now. */
@@ -75,6 +105,10 @@ export class Run {
   /** Resolves with the final Response; never rejects. */
   get done(): Promise<Response> {
     return this.#done;
+  }
+
+  get isBackground(): boolean {
+    return this.#options.request.background;
   }
 
   get hasEnded(): boolean {
@@ -131,6 +165,15 @@ export class Run {
   /** Ends it with a problem; a running backend is aborted. */
   fail(error: unknown): void {
     this.#stop(toCoreError(error));
+  }
+
+  /** Stops it without an end: what is kept of it goes on at the next start of the service. */
+  suspend(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#clearDeadline();
+    this.#abort.abort(new CoreError("interrupted", "The service stops; the response goes on at its next start."));
+    this.#resolveDone(this.#fold.snapshot());
   }
 
   #watchDeadline(): () => void {
