@@ -32,7 +32,7 @@ export type ServiceEvent =
   | { readonly type: "task.changed"; readonly task: LmspTask }
   | { readonly type: "response.changed"; readonly response: ListedResponse }
   | { readonly type: "nearby.changed"; readonly nearby: NearbyService }
-  | { readonly type: "metrics"; readonly model: string; readonly door: string; readonly point: MetricsPoint }
+  | { readonly type: "metrics"; readonly point: MetricsPoint & { readonly model: string; readonly door: string } }
   /** Of a response that is watched by `watch`. */
   | { readonly type: "response.event"; readonly response_id: string; readonly event: NumberedEvent };
 

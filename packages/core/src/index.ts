@@ -1,5 +1,14 @@
-export { Authenticator, localPrincipal, type TokenRecord } from "./auth/authenticator.ts";
-export { type Caller, mayUseModel, type Principal, requireScope, type Scope, scopes } from "./auth/principal.ts";
+export { Authenticator, localPrincipal } from "./auth/authenticator.ts";
+export {
+  type Caller,
+  mayDo, mayUseModel,
+  type Principal,
+  type Quota,
+  requireScope,
+  type Scope,
+  scopes,
+} from "./auth/principal.ts";
+export { type NewToken, type TokenRights, Tokens } from "./auth/tokens.ts";
 export { Catalog, type CatalogNames, type ResolvedModel, type Route } from "./catalog/catalog.ts";
 export { type CatalogChanges, catalogChanges } from "./catalog/changes.ts";
 export type {
@@ -30,8 +39,9 @@ export { systemClock } from "./memory/clock.ts";
 export { MemoryEventLog } from "./memory/event-log.ts";
 export { randomIds } from "./memory/ids.ts";
 export { MemoryLeases } from "./memory/leases.ts";
+export { MemoryQuotaStore } from "./memory/quota-store.ts";
 export { createMemoryStorage } from "./memory/storage.ts";
-export type { Backend, BackendEmbedding, BackendRequest, BackendSink } from "./ports/backend.ts";
+export type { Backend, BackendEmbedding, BackendRequest, BackendSink, RuntimeHealth } from "./ports/backend.ts";
 export type { Bus, BusTopic } from "./ports/bus.ts";
 export type { Clock } from "./ports/clock.ts";
 export type { Sha256 } from "./ports/digest.ts";
@@ -39,7 +49,9 @@ export type { EventLog, EventLogLimits, LogEntry, LogExtent, LogReader } from ".
 export type { IdempotencyRecord, IdempotencyStore } from "./ports/idempotency-store.ts";
 export type { Ids } from "./ports/ids.ts";
 export type { Lease, Leases } from "./ports/lease.ts";
+export { emptyNeighbourhood, type NearbyService, type Neighbourhood } from "./ports/nearby.ts";
 export type { EmbeddingEnd, Observer } from "./ports/observer.ts";
+export type { QuotaRefusal, QuotaStore } from "./ports/quota-store.ts";
 export type { SettingsStore } from "./ports/settings-store.ts";
 export type { Storage } from "./ports/storage.ts";
 export type { Page, ResponseQuery, ResponseRecord, Store } from "./ports/store.ts";
@@ -53,7 +65,7 @@ export type {
   TaskState,
   TaskStore,
 } from "./ports/task-store.ts";
-export type { PrincipalRecord, TokenStore } from "./ports/token-store.ts";
+export type { PrincipalRecord, TokenRecord, TokenStore } from "./ports/token-store.ts";
 export { CoreError, type Problem, type ProblemDetails, toCoreError } from "./problems/core-error.ts";
 export { type ProblemCode, type ProblemDefinition, problemCodes, problems, type Retry } from "./problems/table.ts";
 export type {
@@ -81,8 +93,10 @@ export {
   type Sampling,
   type ToolChoice,
 } from "./request/request.ts";
+export { type GivenRequest, makeRequest } from "./request/make-request.ts";
 export { requestLimits, samplingRanges } from "./request/validate.ts";
 export { wireName } from "./request/wire-name.ts";
+export { Idempotency, inProgress, isVoidResponse, type KeyedKind } from "./responses/idempotency.ts";
 export {
   type CandidateFinish,
   type DoorKind,
@@ -96,4 +110,17 @@ export {
   type Timings,
 } from "./responses/response.ts";
 export { type OwnedResponse, uniquePart } from "./responses/responses.ts";
+export { Nearby, type NearbyEntry, type NearbyState } from "./runtimes/nearby.ts";
+export type { RuntimeDescription, RuntimeSettings, RuntimeSource, RuntimeStatus } from "./runtimes/runtime.ts";
+export { Runtimes } from "./runtimes/runtimes.ts";
+export {
+  type BatchInput,
+  type BatchOutput,
+  type BatchRequest,
+  createBatchExecutor,
+  failedLine,
+} from "./tasks/batch.ts";
 export type { TaskContext, TaskExecutor } from "./tasks/executor.ts";
+export type { Task } from "./tasks/task.ts";
+export type { TaskReader } from "./tasks/task-reader.ts";
+export type { TaskListQuery, Tasks } from "./tasks/tasks.ts";

@@ -7,6 +7,7 @@ import {
   createMemoryStorage,
   MemoryBus,
   MemoryLeases,
+  type Neighbourhood,
   type Observer,
   problems,
   randomIds,
@@ -15,19 +16,29 @@ import {
 import { acceptUpgrade, type Listener } from "@plenum/nnrp/node";
 import { schemaVersion } from "@plenum/profile";
 import type { Logger } from "pino";
-import { type Config, exposureProblem, isLoopbackHost, listenPlace, type NnrpConfig } from "./config/index.ts";
-import { createBackends } from "./create-backends.ts";
+import {
+  type Config,
+  exposureProblem,
+  isLoopbackHost,
+  listenPlace,
+  type NnrpConfig,
+  type TlsFiles,
+} from "./config/index.ts";
+import { type ConfiguredBackends, createBackends } from "./create-backends.ts";
 import { type Asker, createLmspDoor, type InterfaceEntry } from "./doors/lmsp/index.ts";
 import { capabilitiesPath, createNnrpDoor, type NnrpDoor, webSocketPath } from "./doors/nnrp/index.ts";
 import { createOllamaDoor } from "./doors/ollama/index.ts";
 import { createOpenaiDoor } from "./doors/openai/index.ts";
 import type { Door } from "./doors/shared/door.ts";
 import { HttpService } from "./http/http-service.ts";
+import { LocalNetwork } from "./local-network.ts";
 import { causeOf, createLogObserver } from "./log-observer.ts";
 import { createLogger } from "./logger.ts";
+import { MetricsHistory } from "./metrics/history.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { closeListeners, openListeners } from "./nnrp-listeners.ts";
 import { readServiceId } from "./service-identity.ts";
+import { readTlsPair, watchTlsFiles } from "./tls-files.ts";
 
 /** Version of the product, as the service document tells it. */
 export const version = "0.1.0";
@@ -69,20 +80,35 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   if (exposure !== undefined) throw new Error(exposure);
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
+  const history = new MetricsHistory(systemClock);
   const identity = { id: await readServiceId(config.home), instance: randomUUID().slice(0, 8) };
   // Processes with one home have one id, and may well ask each other.
   const serviceId = `${identity.id}.${identity.instance}`;
   const behind = new Map<string, readonly string[]>();
   const onServices = (runtime: string, ids: readonly string[]): void => void behind.set(runtime, ids);
-  const configured = await createBackends(config, logger, { serviceId, onServices });
-  const backends = [...configured, ...(options.backends ?? [])];
-  const core = createServiceCore(config, backends, joinObservers(metrics.observer, createLogObserver(logger)));
+  const path = { serviceId, sharedId: identity.id, onServices };
+  const configured = await createBackends(config, logger, path);
+  const backends = [...configured.backends, ...(options.backends ?? [])];
+  const network = new LocalNetwork({
+    id: identity.id,
+    name: config.name,
+    host: config.host,
+    isOn: config.discovery,
+    kinds: () => [...new Set(doors.map(({ kind }) => kind))],
+    logger,
+  });
+  const observer = joinObservers(metrics.observer, history.observer, createLogObserver(logger));
+  const core = createServiceCore(config, { ...configured, backends }, network, observer);
   metrics.watch(core);
+  history.watch(core);
   const readiness = watchReadiness(core);
   const services = (): readonly string[] => [...new Set([serviceId, ...[...behind.values()].flat()])];
   const nnrp = createServiceNnrpDoor(config.nnrp, core, logger, services);
   let listeners: readonly Listener[] = [];
-  const doors = createDoors(config, identity, nnrp.pages, (asker) => nnrpInterfaces(nnrp, listeners, asker));
+  let unwatchTls = (): void => {};
+  const doors = createDoors(config, { ...identity, history }, nnrp.pages, (asker) =>
+    nnrpInterfaces(nnrp, listeners, asker),
+  );
   const http = new HttpService({
     core,
     doors,
@@ -108,13 +134,17 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   return {
     core,
     async listen() {
-      listeners = await openListeners(nnrp.server, config.nnrp.listen);
+      await core.runtimes.restore();
+      const { tls } = config;
+      listeners = await openListeners(nnrp.server, config.nnrp.listen, tls && (() => readTlsPair(tls)));
       try {
         await http.listen();
       } catch (error) {
         await closeListeners(listeners);
         throw error;
       }
+      if (tls !== undefined) unwatchTls = watchTls(tls, listeners, logger);
+      network.open(url());
       void loadFirstModel(core, logger);
     },
     get url() {
@@ -126,7 +156,9 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     },
     connections: () => http.connections(),
     async close({ drainMs = config.limits.drainMs } = {}) {
-      await closeListeners(listeners);
+      unwatchTls();
+      history.close();
+      await Promise.all([closeListeners(listeners), network.close()]);
       // Both give what runs the same time; an operation that is left ends as the service that closes.
       await Promise.all([core.close(drainMs), nnrp.server.close({ drainMs })]);
       await http.close();
@@ -135,10 +167,17 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   };
 }
 
-function createServiceCore(config: Config, backends: readonly Backend[], observer: Observer): Core {
+function createServiceCore(
+  config: Config,
+  { backends, ...runtimes }: ConfiguredBackends,
+  neighbourhood: Neighbourhood,
+  observer: Observer,
+): Core {
   const { limits, auth } = config;
   return createCore({
     backends,
+    runtimes,
+    neighbourhood,
     tokens: auth.tokens.map(({ tokenSha256, ...token }) => ({ ...token, sha256: tokenSha256 })),
     limits: {
       queued: limits.queue,
@@ -196,7 +235,6 @@ function createDoors(
     ...identity,
     name: config.name,
     version,
-    authRequired: config.auth.tokens.length > 0,
     limits: {
       requestBytes: config.limits.requestBytes,
       eventRetentionS: Math.round(config.limits.eventRetentionMs / 1000),
@@ -244,10 +282,22 @@ function nnrpInterfaces(nnrp: NnrpDoor, listeners: readonly Listener[], { origin
     const isAny = place.host === "0.0.0.0" || place.host === "::";
     const host = isAny ? new URL(origin).hostname : urlHost(place.host);
     if (!isLocal && isLoopbackHost(place.host)) continue;
-    if (place.carrier === "tcp") entries.push(entry("tcp", `nnrp://${host}:${place.port}`));
-    else entries.push(entry("websocket", `ws://${host}:${place.port}${place.target}`));
+    const s = place.secure ? "s" : "";
+    if (place.carrier === "tcp") entries.push(entry("tcp", `nnrp${s}://${host}:${place.port}`));
+    else entries.push(entry("websocket", `ws${s}://${host}:${place.port}${place.target}`));
   }
   return entries;
+}
+
+/** @returns a function that ends it */
+function watchTls(files: TlsFiles, listeners: readonly Listener[], logger: Logger): () => void {
+  return watchTlsFiles(files, {
+    onPair: (pair) => {
+      for (const listener of listeners) listener.renew(pair);
+      logger.info({ cert: files.cert }, "certificate taken anew");
+    },
+    onProblem: (problem) => logger.warn({ problem }, "certificate not taken; the one before stays"),
+  });
 }
 
 /** Ready from the moment that the first model is loaded; unloading an idle one later changes nothing. */

@@ -35,9 +35,13 @@ export interface Caller {
   readonly quota?: Quota;
 }
 
+export function mayDo(principal: Principal, scope: Scope): boolean {
+  return principal.scopes.has(scope) || principal.scopes.has("admin");
+}
+
 /** @throws CoreError forbidden */
 export function requireScope(principal: Principal, scope: Scope): void {
-  if (principal.scopes.has(scope) || principal.scopes.has("admin")) return;
+  if (mayDo(principal, scope)) return;
   throw new CoreError("forbidden", `The token lacks the scope '${scope}'; use one that has it.`, { param: scope });
 }
 

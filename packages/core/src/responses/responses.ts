@@ -1,5 +1,6 @@
 import { type Caller, maySee, type Principal } from "../auth/principal.ts";
-import { type Catalog, laneOf, type ResolvedModel } from "../catalog/catalog.ts";
+import { type Catalog, laneOf, type ResolvedModel, type Route } from "../catalog/catalog.ts";
+import { forwardRoutes } from "../catalog/forward-routes.ts";
 import { requireAvailable, requireCapabilities } from "../catalog/require-capabilities.ts";
 import { settleRequest } from "../catalog/settle.ts";
 import { resolveFor, usableModels } from "../catalog/usable-models.ts";
@@ -16,12 +17,17 @@ import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.
 import { CoreError } from "../problems/core-error.ts";
 import type { ResponseChanges, ResponseRequest } from "../request/request.ts";
 import { validateChanges, validateRequest } from "../request/validate.ts";
-import type { ScheduledJob, Scheduler } from "../scheduling/scheduler.ts";
+import { type Quotas, tokensOf } from "../scheduling/quotas.ts";
+import type { Job, ScheduledJob, Scheduler } from "../scheduling/scheduler.ts";
 import { unroll } from "./chain.ts";
 import { refusePastDeadline } from "./deadline.ts";
+import { type Durability, requireDurable } from "./durable.ts";
+import { withoutRun } from "./fold.ts";
+import { type KeptLog, readKeptLog } from "./kept-log.ts";
 import { OwnerWatch } from "./owner-watch.ts";
 import { type DoorKind, isTerminal, type Response } from "./response.ts";
 import { Retention, type RetentionLimits } from "./retention.ts";
+import { findRouteAgain } from "./route-again.ts";
 import { Run } from "./run.ts";
 
 export interface ResponsesLimits extends RetentionLimits {
@@ -29,13 +35,17 @@ export interface ResponsesLimits extends RetentionLimits {
   readonly resumeWindowMs: number;
   /** Milliseconds from acceptance after which every response fails; 0: no default deadline. */
   readonly defaultDeadlineMs: number;
+  /** Runs that a background response may have before a stop of the service ends it. */
+  readonly attempts: number;
 }
 
 export interface ResponsesParts {
   readonly catalog: Catalog;
   readonly scheduler: Scheduler;
+  readonly quotas: Quotas;
   readonly log: EventLog;
   readonly store: Store;
+  readonly storage: Durability;
   readonly leases: Leases;
   readonly bus: Bus;
   readonly clock: Clock;
@@ -84,10 +94,26 @@ interface Making {
 /** A response that is queued or runs here. */
 interface LiveResponse {
   readonly run: Run;
-  readonly owner: OwnerWatch;
+  /** Absent: no connection owns it, as it is with background responses. */
+  owner?: OwnerWatch;
   /** Keeps it as it is now. */
-  readonly put: (changed: Response) => void;
+  readonly put: (changed: Response) => Promise<void>;
+  /** Resolves when it is kept for the first time. */
+  kept?: Promise<void>;
   job?: ScheduledJob;
+  /** It was deleted: its end is not kept. */
+  isForgotten?: true;
+}
+
+/** How a run comes to be. */
+interface RunMaking {
+  /** Unique part of the id. */
+  readonly x: string;
+  readonly record: ResponseRecord;
+  readonly delivery: Delivery;
+  readonly lease: Lease;
+  /** What an earlier process left. */
+  readonly kept?: KeptLog;
 }
 
 /** All responses, whatever door they came through (LMSP §5). */
@@ -96,6 +122,8 @@ export class Responses {
   readonly #runs = new Map<string, LiveResponse>();
   readonly #retention: Retention;
   readonly #unsubscribe: () => void;
+  /** Ends that are being kept. */
+  readonly #settling = new Set<Promise<void>>();
   #draining = false;
 
   constructor(parts: ResponsesParts) {
@@ -106,30 +134,38 @@ export class Responses {
 
   /**
    * Accepts a request: checked, admitted, queued; its first event is in the log when this resolves.
+   * A background response is kept by then: it survives the process, and no connection owns it.
    * @param delivery how its maker reads it. @default "events"
-   * @throws CoreError invalid-request, model-not-found, unsupported-capability, forbidden, not-found, overloaded,
-   * deadline-exceeded, draining.
+   * @param x unique part of its id. @default a fresh one
+   * @throws CoreError invalid-request, model-not-found, unsupported-capability, forbidden, not-found, rate-limited,
+   * quota-exceeded, overloaded, deadline-exceeded, draining, insufficient-storage.
    */
   async create(
     request: ResponseRequest,
     caller: Caller,
     door: DoorKind,
     delivery: Delivery = "events",
+    x: string = this.#parts.ids.unique(),
   ): Promise<OwnedResponse> {
     this.#refuseWhenDraining();
     validateRequest(request);
-    const prepared = await this.#prepare(request, caller.principal);
-    const x = this.#parts.ids.unique();
+    if (request.background) requireDurable(this.#parts.storage, "background responses");
+    const prepared = await this.#prepare(request.background ? { ...request, store: true } : request, caller.principal);
     const id = `resp_${x}`;
+    const { quota } = caller;
+    const place = quota === undefined ? undefined : await this.#parts.quotas.take(quota);
     const lease = await this.#parts.leases.acquire(id);
-    if (lease === undefined) throw new CoreError("internal", `The fresh id ${id} is taken.`);
     let run: Run;
     try {
+      if (lease === undefined) throw new CoreError("internal", `The fresh id ${id} is taken.`);
       run = this.#admit(x, prepared, { caller, door, delivery, lease });
     } catch (error) {
-      await lease.release();
+      place?.giveBack();
+      await lease?.release();
       throw error;
     }
+    if (place !== undefined) void run.done.then(({ usage }) => place.end(tokensOf(usage)));
+    if (request.background) await this.#keepAccepted(run);
     const { supersedes } = request;
     if (supersedes !== undefined) await this.#supersede(supersedes, caller.principal);
     return this.#owned(id, run, prepared);
@@ -189,7 +225,7 @@ export class Responses {
     const priority = wanted === undefined ? undefined : Math.min(wanted, principal.topPriority ?? wanted);
     if (priority !== undefined) live.job?.changePriority(priority);
     const changed = live.run.change(priority === undefined ? changes : { ...changes, priority });
-    if (!live.run.hasEnded) live.put(changed);
+    if (!live.run.hasEnded) await live.put(changed);
     return changed;
   }
 
@@ -205,12 +241,18 @@ export class Responses {
    * @throws CoreError not-found, events-expired.
    */
   async events(id: string, after: number, principal: Principal): Promise<LogReader | undefined> {
-    const { response } = await this.get(id, principal);
-    const extent = this.#parts.log.extent(response.id);
+    const { log } = this.#parts;
+    const { request, response } = await this.get(id, principal);
+    if (log.extent(response.id) === undefined) await log.recall(response.id);
+    const extent = log.extent(response.id);
     if (extent === undefined) {
       throw new CoreError("events-expired", "The events are no longer kept; read the response itself.");
     }
-    if (after >= extent.last && extent.ended) return undefined;
+    if (after >= extent.last && extent.ended) {
+      // What it saw before a crash went beyond what was kept: it still has to hear of the end (LMSP §6).
+      const isCut = after > extent.last && response.problem?.code === "interrupted";
+      return isCut ? log.read(response.id, { after: extent.last - 1, visibility: "live" }) : undefined;
+    }
     if (after > extent.last) {
       throw new CoreError("invalid-request", `The last event so far is ${extent.last}, not ${after}.`, {
         param: "after",
@@ -218,8 +260,13 @@ export class Responses {
         requested: after,
       });
     }
-    const reader = this.#parts.log.read(response.id, { after, visibility: "live" });
-    return this.#runs.get(response.id)?.owner.watched(reader) ?? reader;
+    const reader = log.read(response.id, { after, visibility: visibilityOf(request) });
+    return this.#runs.get(response.id)?.owner?.watched(reader) ?? reader;
+  }
+
+  /** Calls the listener with the id of each response that was made, started, changed or ended; the returned function ends that. */
+  onChange(listener: (id: string) => void): () => void {
+    return this.#parts.bus.subscribe("response.changed", listener);
   }
 
   /** Responses that are queued or run here. */
@@ -231,17 +278,40 @@ export class Responses {
     return this.#draining;
   }
 
-  /** Takes nothing new, lets what runs end within the limit, then ends the rest as `interrupted`. */
+  /**
+   * Takes up what an earlier process left, oldest first: background responses wait or run again, the others have ended
+   * as `interrupted`. Resolves when everything is in its place; runtimes are waited for afterwards.
+   */
+  async recover(): Promise<void> {
+    for (const { response } of await this.#parts.store.unfinished()) {
+      try {
+        await this.#recoverOne(response.id);
+      } catch (error) {
+        this.#parts.observer.fault?.(error);
+      }
+    }
+  }
+
+  /**
+   * Takes nothing new and lets what runs end within the limit. The rest ends as `interrupted`, but background responses
+   * in a durable storage go on at the next start.
+   */
   async drain(limitMs: number): Promise<void> {
     this.#draining = true;
-    const ended = Promise.all([...this.#runs.values()].map(({ run }) => run.done));
-    await within(this.#parts.clock, limitMs, ended);
-    for (const { run } of [...this.#runs.values()]) {
-      run.fail(new CoreError("interrupted", "The service stopped before the answer was complete; send it again."));
+    const live = [...this.#runs.values()];
+    for (const { run, job } of live) if (this.#goesOn(run) && job?.withdraw() !== false) run.suspend();
+    await within(this.#parts.clock, limitMs, Promise.all(live.map(({ run }) => run.done)));
+    for (const { run } of live) {
+      if (this.#goesOn(run)) run.suspend();
+      else run.fail(new CoreError("interrupted", "The service stopped before the answer was complete; send it again."));
     }
-    await ended;
+    await Promise.all([...live.map(({ run }) => run.done), ...this.#settling]);
     this.#unsubscribe();
     this.#retention.close();
+  }
+
+  #goesOn({ isBackground }: Run): boolean {
+    return isBackground && this.#parts.storage.isDurable;
   }
 
   #refuseWhenDraining(): void {
@@ -296,9 +366,11 @@ export class Responses {
     const response = this.#firstResponse(`resp_${x}`, prepared, caller.principal, door);
     this.#refuseWhenDraining();
     refusePastDeadline(response.deadlineMs, clock.now());
-    const [route] = resolved.routes;
+    const [route] = forwardRoutes(resolved, request.via);
     if (route === undefined) throw new CoreError("internal", `'${resolved.model.id}' has no runtime.`);
-    const place = { ...laneOf(route), fairnessKey: caller.fairnessKey, priority: response.priority };
+    const { lane, capacity } = laneOf(route);
+    const { principal, fairnessKey } = caller;
+    const place = { lane, capacity, fairnessKey, priority: response.priority };
     scheduler.requireRoom(place);
     const bytes = estimateRequestBytes(request);
     if (!log.hasRoom || !this.#retention.makeRoom(bytes)) {
@@ -307,20 +379,79 @@ export class Responses {
       });
     }
     this.#retention.hold(response.id, bytes);
-    const { principal, fairnessKey } = caller;
     const record = { request, owner: principal.id, fairnessKey, epoch: lease.epoch, response };
-    const run = this.#makeRun(x, record, delivery, lease);
+    const run = this.#makeRun({ x, record, delivery, lease });
     observer.responseCreated?.(response);
-    const job = scheduler.submit({
-      ...place,
+    this.#submit(run, route, place);
+    return run;
+  }
+
+  #submit(run: Run, route: Route, { lane, capacity, fairnessKey, priority }: Omit<Job, "run" | "onPosition">): void {
+    const job = this.#parts.scheduler.submit({
+      lane,
+      capacity,
+      fairnessKey,
+      priority,
       run: () => run.execute(route),
       onPosition: (position, expectedWaitMs) =>
         run.announce({ kind: "queued", position, ...(expectedWaitMs === undefined ? {} : { expectedWaitMs }) }),
     });
-    const live = this.#runs.get(response.id);
+    const live = this.#runs.get(run.response.id);
     if (live !== undefined) live.job = job;
     this.#detach(run.done.then(job.withdraw));
-    return run;
+  }
+
+  /** Accepted means kept (LMSP §7). @throws CoreError what the store says; the response has ended then. */
+  async #keepAccepted(run: Run): Promise<void> {
+    try {
+      await this.#runs.get(run.response.id)?.kept;
+    } catch (error) {
+      run.fail(error);
+      throw error;
+    }
+  }
+
+  async #recoverOne(id: string): Promise<void> {
+    const { store, log, leases, limits, observer } = this.#parts;
+    const lease = await leases.acquire(id, (await store.get(id))?.epoch);
+    if (lease === undefined) return;
+    const kept = await readKeptLog(log, id);
+    const record = await store.get(id);
+    if (record === undefined || isTerminal(record.response)) return lease.release();
+    if (kept.terminal !== undefined) {
+      // It had ended; only the record was not written any more.
+      await store.put({ ...record, response: kept.terminal.response });
+      return lease.release();
+    }
+    const { request, response, cancelRequested } = record;
+    const hasRun = kept.hasRun || response.status === "in_progress";
+    const before = withoutRun(response);
+    const attempt = hasRun ? before.attempt + 1 : before.attempt;
+    const goesOn = request.background && cancelRequested === undefined && attempt <= limits.attempts;
+    const taken = { ...record, epoch: lease.epoch, response: goesOn ? { ...before, attempt } : before };
+    if (goesOn) await store.put(taken);
+    this.#retention.hold(id, estimateRequestBytes(request));
+    const run = this.#makeRun({ x: uniquePart(id), record: taken, delivery: "events", lease, kept });
+    observer.responseCreated?.(before);
+    if (cancelRequested !== undefined) run.cancel(cancelRequested);
+    else if (!goesOn) run.fail(interruptedBy(request, before));
+    else {
+      if (hasRun) run.restart(attempt);
+      this.#detach(this.#runAgain(run, taken));
+    }
+  }
+
+  /** Puts it into the queue when its model is there. Nothing is refused that was accepted before. */
+  async #runAgain(run: Run, { request, fairnessKey }: ResponseRecord): Promise<void> {
+    try {
+      const { model, priority } = run.response;
+      const { catalog, clock } = this.#parts;
+      const route = await findRouteAgain(catalog, clock, model, request.via);
+      if (run.hasEnded) return;
+      this.#submit(run, route, { ...laneOf(route), fairnessKey, priority, wasAccepted: true });
+    } catch (error) {
+      run.fail(error);
+    }
   }
 
   #firstResponse(id: string, prepared: Prepared, principal: Principal, door: DoorKind): Response {
@@ -348,54 +479,82 @@ export class Responses {
     return response;
   }
 
-  #makeRun(x: string, record: ResponseRecord, delivery: Delivery, lease: Lease): Run {
-    const { log, clock, observer, store, limits } = this.#parts;
+  #makeRun({ x, record, delivery, lease, kept }: RunMaking): Run {
+    const { log, clock, observer, store, limits, bus } = this.#parts;
     const { request, response } = record;
-    const put = (changed: Response): void => this.#detach(store.put({ ...record, response: changed }));
+    const { id } = response;
+    const put = (changed: Response): Promise<void> => {
+      const kept = store.put({ ...record, response: changed });
+      bus.publish("response.changed", id);
+      return kept;
+    };
     const run = new Run({
       x,
       request,
       delivery,
       response,
+      ...(kept === undefined ? {} : { kept }),
       lease,
       log,
       clock,
       observer,
-      onStart: put,
-      onEnd: (ended) => {
-        this.#runs.get(ended.id)?.owner.close();
-        this.#runs.delete(ended.id);
-        put(ended);
-        // Last: what is larger than the budget by itself is forgotten at once.
-        this.#retention.keep(ended.id, request.store, estimateOutputBytes(ended.output));
-        // Nobody has watched it, and its events say nothing that the response does not.
-        if (delivery === "whole" && !request.store && log.extent(ended.id)?.readers === 0) log.drop(ended.id);
-        this.#detach(lease.release());
-      },
+      onStart: (started) => this.#detach(put(started)),
+      onEnd: (ended) => this.#settle(run, ended, { record, delivery, lease }),
     });
-    const { id } = response;
-    const owner = new OwnerWatch({
-      run,
-      policy: request.onDisconnect,
-      clock,
-      windowMs: limits.resumeWindowMs,
-      log,
-      id,
-    });
-    this.#runs.set(id, { run, owner, put });
-    put(response);
+    const live: LiveResponse = { run, put };
+    if (!request.background) {
+      const { onDisconnect: policy } = request;
+      live.owner = new OwnerWatch({ run, policy, clock, windowMs: limits.resumeWindowMs, log, id });
+    }
+    this.#runs.set(id, live);
+    if (kept === undefined) {
+      live.kept = put(response);
+      this.#detach(live.kept);
+    }
     return run;
   }
 
-  #owned(id: string, run: Run, { resolved, withoutEffect }: Prepared): OwnedResponse {
+  /** Keeps the end; of what is durable the events first, so that a record that has ended has a log that has. */
+  #settle(run: Run, ended: Response, { record, delivery, lease }: Omit<RunMaking, "x">): void {
+    const { log, storage, observer } = this.#parts;
+    const { id } = ended;
+    const { store: isStored } = record.request;
+    const live = this.#runs.get(id);
+    live?.owner?.close();
+    const keep = async (): Promise<void> => {
+      this.#runs.delete(id);
+      if (!live?.isForgotten) await live?.put(ended);
+    };
+    if (isStored && storage.isDurable && storage.keepsContent) {
+      const settled = log
+        .committed(id, run.sequence)
+        // A log that can't be written does not hinder the record.
+        .catch((error: unknown) => observer.fault?.(error))
+        .then(keep)
+        .catch((error: unknown) => observer.fault?.(error))
+        .then(() => lease.release())
+        .finally(() => this.#settling.delete(settled));
+      this.#settling.add(settled);
+      this.#retention.release(id);
+      return;
+    }
+    this.#detach(keep());
+    // Last: what is larger than the budget by itself is forgotten at once.
+    this.#retention.keep(id, isStored, estimateOutputBytes(ended.output));
+    // Nobody has watched it, and its events say nothing that the response does not.
+    if (delivery === "whole" && !isStored && log.extent(id)?.readers === 0) log.drop(id);
+    this.#detach(lease.release());
+  }
+
+  #owned(id: string, run: Run, { request, resolved, withoutEffect }: Prepared): OwnedResponse {
     const { log } = this.#parts;
     return {
       id,
       model: resolved.model,
       withoutEffect,
       done: run.done,
-      read: () => log.read(id, { after: 0, visibility: "live" }),
-      ownerLeft: () => this.#runs.get(id)?.owner.left(),
+      read: () => log.read(id, { after: 0, visibility: visibilityOf(request) }),
+      ownerLeft: () => this.#runs.get(id)?.owner?.left(),
     };
   }
 
@@ -405,6 +564,8 @@ export class Responses {
   }
 
   async #forget(id: string): Promise<void> {
+    const live = this.#runs.get(id);
+    if (live !== undefined) live.isForgotten = true;
     this.#retention.release(id);
     this.#parts.log.drop(id);
     await this.#parts.store.delete(id);
@@ -413,4 +574,16 @@ export class Responses {
   #detach(promise: Promise<unknown>): void {
     detach(promise, this.#parts.observer.fault);
   }
+}
+
+/** Readers of what runs again after a crash see nothing that the crash could take back (LMSP §6). */
+function visibilityOf({ background }: ResponseRequest): "live" | "committed" {
+  return background ? "committed" : "live";
+}
+
+function interruptedBy({ background }: ResponseRequest, { attempt }: Response): CoreError {
+  const detail = background
+    ? `The service stopped under each of its ${attempt} runs.`
+    : "The service stopped before the answer was complete; send it again.";
+  return new CoreError("interrupted", detail);
 }

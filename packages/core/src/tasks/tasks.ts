@@ -88,17 +88,18 @@ export class Tasks {
   /**
    * Accepts a task: it is kept when this resolves, and runs at least once whatever happens to the process.
    * @param request as the kind's executor takes it.
+   * @param x unique part of its id. @default a fresh one
    * @throws CoreError draining, insufficient-storage, overloaded, unsupported-operation, and what the executor refuses.
    */
-  async create(kind: TaskKind, request: unknown, caller: Caller): Promise<Task> {
-    const { storage, ids, clock } = this.#parts;
+  async create(kind: TaskKind, request: unknown, caller: Caller, x: string = this.#parts.ids.unique()): Promise<Task> {
+    const { storage, clock } = this.#parts;
     const lane = this.#lane(kind);
     this.#refuseWhenDraining();
     requireDurable(storage, kind === "batch" ? "batches" : undefined);
     this.#requireRoom();
     const accepted = await (lane.executor.accept?.(request, caller) ?? request);
     const record: TaskRecord = {
-      id: `task_${ids.unique()}`,
+      id: `task_${x}`,
       kind,
       owner: caller.principal.id,
       fairnessKey: caller.fairnessKey,

@@ -1,14 +1,16 @@
+import { systemClock } from "@plenum/core";
 import { createTestCore, ManualClock, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 import { expect, it } from "vitest";
+import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, type TestRequest } from "../shared/testing/call-door.ts";
 import { createLmspDoor } from "./index.ts";
 
 const door = createLmspDoor({
+  history: new MetricsHistory(systemClock),
   id: "i",
   instance: "a1",
   name: "n",
   version: "0",
-  authRequired: false,
   limits: { requestBytes: 1, eventRetentionS: 1 },
   interfaces: () => [],
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
-import type { ResponseEventType } from "@plenum/core";
+import { type ResponseEventType, systemClock } from "@plenum/core";
 import { describe, expect, it } from "vitest";
+import { MetricsHistory } from "../../metrics/history.ts";
 import { createLmspDoor } from "./index.ts";
 import { responseSchema } from "./schema.ts";
 
@@ -16,11 +17,11 @@ function rowsOf(heading: string): string[][] {
 describe("the reference page and the code say the same", () => {
   it("operations and their scopes", () => {
     const door = createLmspDoor({
+      history: new MetricsHistory(systemClock),
       id: "",
       instance: "",
       name: "",
       version: "",
-      authRequired: false,
       limits: { requestBytes: 0, eventRetentionS: 0 },
       interfaces: () => [],
     });

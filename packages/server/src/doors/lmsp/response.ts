@@ -87,7 +87,8 @@ function wholeMs(ms: number | undefined): number | undefined {
 }
 
 /** RFC 3339 with milliseconds. */
-function toInstant(ms: number | undefined): string | undefined {
+/** RFC 3339. */
+export function toInstant(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
 }
 

@@ -1,12 +1,14 @@
-/** Facts of the service that its document tells (LMSP §1). */
+import type { MetricsHistory } from "../../metrics/history.ts";
+
+/** Facts of the service that its document tells (LMSP §1), and its short history. */
 export interface ServiceFacts {
+  readonly history: MetricsHistory;
   /** Made once and kept; replicas share it. */
   readonly id: string;
   /** One for each replica. */
   readonly instance: string;
   readonly name: string;
   readonly version: string;
-  readonly authRequired: boolean;
   readonly limits: { readonly requestBytes: number; readonly eventRetentionS: number };
   /** One entry for each endpoint that is on. */
   interfaces(asker: Asker): readonly InterfaceEntry[];
@@ -35,7 +37,11 @@ export interface InterfaceEntry {
 }
 
 /** Tells nothing that a stranger on the network must not know: no model names. */
-export function toServiceDocument(facts: ServiceFacts, asker: Asker): Record<string, unknown> {
+export function toServiceDocument(
+  facts: ServiceFacts,
+  asker: Asker,
+  isTokenRequired: boolean,
+): Record<string, unknown> {
   return {
     lmsp_version: "1.0",
     service: {
@@ -44,9 +50,9 @@ export function toServiceDocument(facts: ServiceFacts, asker: Asker): Record<str
       name: facts.name,
       software: { name: "plenum", version: facts.version },
     },
-    auth: { required: facts.authRequired, schemes: ["bearer"] },
+    auth: { required: isTokenRequired, schemes: ["bearer"] },
     interfaces: facts.interfaces(asker),
-    features: { event_resume: true, idempotency: false, priorities: true, tasks: [] },
+    features: { event_resume: true, idempotency: true, priorities: true, tasks: [] },
     limits: { request_bytes: facts.limits.requestBytes, event_retention_s: facts.limits.eventRetentionS },
   };
 }

@@ -30,13 +30,14 @@ const beforeRun: ReadonlySet<string> = new Set(["response.created", "response.re
 function renderEntry(entry: LogEntry): string {
   const isKnown = entry.renderedAs === format;
   if (isKnown && entry.rendering !== undefined) return entry.rendering;
-  const text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${dataOf(entry)}\n\n`;
+  const text = `id: ${entry.sequence}\nevent: ${entry.event.type}\ndata: ${renderData(entry)}\n\n`;
   entry.rendering = isKnown ? text : undefined;
   entry.renderedAs = format;
   return text;
 }
 
-function dataOf({ sequence, event }: LogEntry): string {
+/** JSON text of one event. */
+export function renderData({ sequence, event }: LogEntry): string {
   const { type, atMs } = event;
   // The common token is put together around its one escaped text.
   if (type === "response.output_text.delta" && event.logprobs === undefined) {

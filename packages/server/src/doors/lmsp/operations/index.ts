@@ -1,10 +1,26 @@
 import type { Operation } from "../../shared/door.ts";
 import type { ServiceFacts } from "../service-document.ts";
+import { metricsOperations } from "./metrics.ts";
 import { modelOperations } from "./models.ts";
+import { nearbyOperations } from "./nearby.ts";
+import { principalOperations } from "./principals.ts";
 import { responseOperations } from "./responses.ts";
+import { runtimeOperations } from "./runtimes.ts";
 import { serviceOperations } from "./service.ts";
+import { serviceEventOperations } from "./service-events.ts";
+import { tokenOperations } from "./tokens.ts";
 
 /** Every operation of the native interface, a file for each resource. */
 export function createOperations(facts: ServiceFacts): readonly Operation[] {
-  return [...serviceOperations(facts), ...modelOperations(facts.instance), ...responseOperations];
+  return [
+    ...serviceOperations(facts),
+    ...modelOperations(facts.instance),
+    ...responseOperations,
+    ...runtimeOperations,
+    ...nearbyOperations,
+    ...principalOperations,
+    ...tokenOperations,
+    ...serviceEventOperations(facts.history),
+    ...metricsOperations(facts.history),
+  ];
 }
