@@ -1,7 +1,8 @@
 export { Authenticator, localPrincipal } from "./auth/authenticator.ts";
 export {
   type Caller,
-  mayDo, mayUseModel,
+  mayDo,
+  mayUseModel,
   type Principal,
   type Quota,
   requireScope,
@@ -26,6 +27,7 @@ export { ModelLifecycle } from "./catalog/model-lifecycle.ts";
 export { matchesPattern } from "./catalog/name-pattern.ts";
 export { findUsable, usableModels } from "./catalog/usable-models.ts";
 export { type Core, type CoreOptions, createCore } from "./core.ts";
+export { detach } from "./detach.ts";
 export type { BackendEvent, FinishReason, RunProgress, TokenLogprob, Usage } from "./events/backend-events.ts";
 export {
   isTerminalEvent,
@@ -39,6 +41,7 @@ export { systemClock } from "./memory/clock.ts";
 export { MemoryEventLog } from "./memory/event-log.ts";
 export { randomIds } from "./memory/ids.ts";
 export { MemoryLeases } from "./memory/leases.ts";
+export { comparePlaces, cursorOf, newestFirst, readCursor } from "./memory/newest-first.ts";
 export { MemoryQuotaStore } from "./memory/quota-store.ts";
 export { createMemoryStorage } from "./memory/storage.ts";
 export type { Backend, BackendEmbedding, BackendRequest, BackendSink, RuntimeHealth } from "./ports/backend.ts";
@@ -80,6 +83,7 @@ export type {
   Role,
   TextPart,
 } from "./request/items.ts";
+export { type GivenRequest, makeRequest } from "./request/make-request.ts";
 export {
   type DisconnectPolicy,
   type EmbeddingRequest,
@@ -93,7 +97,6 @@ export {
   type Sampling,
   type ToolChoice,
 } from "./request/request.ts";
-export { type GivenRequest, makeRequest } from "./request/make-request.ts";
 export { requestLimits, samplingRanges } from "./request/validate.ts";
 export { wireName } from "./request/wire-name.ts";
 export { Idempotency, inProgress, isVoidResponse, type KeyedKind } from "./responses/idempotency.ts";

@@ -386,12 +386,14 @@ export class Responses {
     return run;
   }
 
-  #submit(run: Run, route: Route, { lane, capacity, fairnessKey, priority }: Omit<Job, "run" | "onPosition">): void {
+  #submit(run: Run, route: Route, place: Omit<Job, "run" | "onPosition">): void {
+    const { lane, capacity, fairnessKey, priority, wasAccepted = false } = place;
     const job = this.#parts.scheduler.submit({
       lane,
       capacity,
       fairnessKey,
       priority,
+      wasAccepted,
       run: () => run.execute(route),
       onPosition: (position, expectedWaitMs) =>
         run.announce({ kind: "queued", position, ...(expectedWaitMs === undefined ? {} : { expectedWaitMs }) }),

@@ -21,6 +21,8 @@ export interface TaskRunOptions {
   readonly onFault: ((error: unknown) => void) | undefined;
 }
 
+type KeptTask = TaskEvent["task"];
+
 /**
  * One task from its acceptance, or from the start of the service after a stop, to its end. Whatever a reader sees is
  * committed first: events leave the store only.
@@ -28,7 +30,8 @@ export interface TaskRunOptions {
 export class TaskRun {
   readonly #options: TaskRunOptions;
   readonly #abort = new AbortController();
-  #record: TaskRecord;
+  /** Without its request, which may be large and is wanted only while it runs. */
+  #record: KeptTask;
   #sequence: number;
   /** Writes of this task, one after the other. */
   #writes: Promise<void> = Promise.resolve();
@@ -38,13 +41,14 @@ export class TaskRun {
   #hasEnded = false;
 
   constructor(record: TaskRecord, options: TaskRunOptions) {
-    this.#record = record;
+    const { request: _request, ...kept } = record;
+    this.#record = kept;
     this.#options = options;
     this.#sequence = options.lastSequence;
   }
 
   /** The task as it was written last. */
-  get record(): TaskRecord {
+  get record(): KeptTask {
     return this.#record;
   }
 
@@ -63,7 +67,8 @@ export class TaskRun {
       // On disk before the work: an attempt that takes the service down with it is counted.
       await this.#writes;
       const context = { isRestart, signal, progress: (progress: TaskProgress) => this.#note(progress) };
-      const result = await executor.run(this.#record, context);
+      const { request } = (await this.#options.store.get(this.#record.id)) ?? {};
+      const result = await executor.run({ ...this.#record, request }, context);
       await this.#end({ state: "succeeded", ...(result === undefined ? {} : { result }) });
     } catch (error) {
       await this.#fail(signal.aborted ? signal.reason : error);
@@ -133,19 +138,18 @@ export class TaskRun {
   }
 
   /** Progress that can't be written is passed over; the next says more. */
-  #write(type: TaskEvent["type"], change: (record: TaskRecord) => TaskRecord): void {
+  #write(type: TaskEvent["type"], change: (record: KeptTask) => KeptTask): void {
     this.#writes = this.#writes.then(async () => {
       await this.#append(type, change(this.#record));
     });
   }
 
   /** @returns false when it was not kept. */
-  async #append(type: TaskEvent["type"], record: TaskRecord): Promise<boolean> {
+  async #append(type: TaskEvent["type"], task: KeptTask): Promise<boolean> {
     const { store, bus, clock, onFault } = this.#options;
-    const { request: _request, ...task } = record;
     const sequence = this.#sequence + 1;
     try {
-      await store.appendEvent({ sequence, type, atMs: Math.max(0, clock.now() - record.createdAt), task });
+      await store.appendEvent({ sequence, type, atMs: Math.max(0, clock.now() - task.createdAt), task });
     } catch (error) {
       // Deleted under its run: nobody waits for its end.
       if (error instanceof CoreError && error.code === "not-found") return true;
@@ -153,8 +157,8 @@ export class TaskRun {
       return false;
     }
     this.#sequence = sequence;
-    this.#record = record;
-    bus.publish("task.changed", record.id);
+    this.#record = task;
+    bus.publish("task.changed", task.id);
     return true;
   }
 }

@@ -5,6 +5,7 @@ import { MemoryBus } from "../memory/bus.ts";
 import { systemClock } from "../memory/clock.ts";
 import { randomIds } from "../memory/ids.ts";
 import { MemoryLeases } from "../memory/leases.ts";
+import { MemoryQuotaStore } from "../memory/quota-store.ts";
 import { createMemoryStorage } from "../memory/storage.ts";
 import type { Backend } from "../ports/backend.ts";
 import type { EventLogLimits } from "../ports/event-log.ts";
@@ -32,6 +33,9 @@ export function createTestCore(options: TestCoreOptions): Core {
     queuedPerKey: 10_000,
     resumeWindowMs: 60_000,
     defaultDeadlineMs: 0,
+    attempts: 3,
+    tasksQueued: 10_000,
+    taskRetentionMs: 3_600_000,
     textRetentionMs: 60_000,
     storedRetentionMs: 3_600_000,
     recordBytesTotal: 268_435_456,
@@ -42,6 +46,7 @@ export function createTestCore(options: TestCoreOptions): Core {
   return createCore({
     tokens: [],
     storage: createMemoryStorage(limits),
+    quotas: new MemoryQuotaStore(),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
     clock: systemClock,
