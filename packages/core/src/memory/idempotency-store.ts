@@ -11,8 +11,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return undefined;
   }
 
-  async release(key: string): Promise<void> {
-    this.#records.delete(key);
+  async release(key: string, id: string): Promise<void> {
+    if (this.#records.get(key)?.id === id) this.#records.delete(key);
   }
 
   async sweep(nowMs: number): Promise<void> {

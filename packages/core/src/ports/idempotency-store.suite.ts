@@ -18,7 +18,9 @@ export function testIdempotencyStore(name: string, create: () => Promise<Idempot
     it("frees a key when it is released or has expired", async () => {
       const store = await create();
       await store.claim(record("k", "a"), 0);
-      await store.release("k");
+      await store.release("k", "another");
+      expect(await store.claim(record("k", "b"), 0)).toEqual(record("k", "a"));
+      await store.release("k", "a");
       expect(await store.claim(record("k", "b"), 0)).toBeUndefined();
       expect(await store.claim(record("k", "c", 200), 99)).toEqual(record("k", "b"));
       expect(await store.claim(record("k", "c", 200), 100)).toBeUndefined();

@@ -14,7 +14,7 @@ export interface IdempotencyRecord {
 export interface IdempotencyStore {
   /** Takes a free or expired key, in one step. @returns the record that holds it already, undefined when it was free. */
   claim(record: IdempotencyRecord, nowMs: number): Promise<IdempotencyRecord | undefined>;
-  /** Frees a key: what failed before it started is not kept. */
-  release(key: string): Promise<void>;
+  /** Frees a key that this id holds: what failed before it started is not kept. Another's stays. */
+  release(key: string, id: string): Promise<void>;
   sweep(nowMs: number): Promise<void>;
 }

@@ -1,5 +1,6 @@
-import type { Caller } from "../auth/principal.ts";
+import type { Caller, Quota } from "../auth/principal.ts";
 import { laneOf, type Route } from "../catalog/catalog.ts";
+import { forwardRoutes } from "../catalog/forward-routes.ts";
 import { requireAvailable, requireCapability } from "../catalog/require-capabilities.ts";
 import { resolveFor, usableModels } from "../catalog/usable-models.ts";
 import { within } from "../detach.ts";
@@ -34,15 +35,16 @@ export class Embeddings {
     validateEmbeddingRequest(request);
     const { catalog, clock, observer } = this.#parts;
     await catalog.ready;
-    const { model, routes } = resolveFor(catalog, request.model, caller.principal);
+    const resolved = resolveFor(catalog, request.model, caller.principal);
+    const { model } = resolved;
     requireAvailable(model);
     requireCapability(model, "embeddings", "model", () => usableModels(catalog, caller.principal));
-    const [route] = routes;
+    const [route] = forwardRoutes(resolved, request.via);
     if (route === undefined) throw new CoreError("internal", `'${model.id}' has no runtime.`);
     const createdAt = clock.now();
     const told = { model: model.id, door };
     try {
-      const result = await this.#run(request, caller, route, signal);
+      const result = await this.#withinQuota(caller.quota, () => this.#run(request, caller, route, signal));
       const totalMs = clock.now() - createdAt;
       observer.embeddingEnded?.({ ...told, inputTokens: result.inputTokens, totalMs });
       return { ...result, timings: { ...result.timings, totalMs }, model: model.id };
@@ -58,6 +60,27 @@ export class Embeddings {
     await within(this.#parts.clock, limitMs, Promise.allSettled([...this.#pending].map(({ settled }) => settled)));
     for (const pending of [...this.#pending]) {
       pending.stop(new CoreError("interrupted", "The service stopped before the vectors were made; send it again."));
+    }
+  }
+
+  /** What `run` refuses at once counts nothing. */
+  async #withinQuota(quota: Quota | undefined, run: () => Promise<EmbeddingResult>): Promise<EmbeddingResult> {
+    if (quota === undefined) return await run();
+    const place = await this.#parts.quotas.take(quota);
+    let running: Promise<EmbeddingResult>;
+    try {
+      running = run();
+    } catch (error) {
+      place.giveBack();
+      throw error;
+    }
+    let tokens = 0;
+    try {
+      const result = await running;
+      tokens = result.inputTokens;
+      return result;
+    } finally {
+      place.end(tokens);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Quota } from "../auth/principal.ts";
+import type { Usage } from "../events/backend-events.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { QuotaRefusal, QuotaStore } from "../ports/quota-store.ts";
 import { CoreError } from "../problems/core-error.ts";
@@ -37,6 +38,11 @@ export class Quotas {
       end: (tokens) => this.#detach(this.#store.end(key, tokens, this.#clock.now())),
     };
   }
+}
+
+/** What a response counts under a limit of tokens. */
+export function tokensOf(usage: Usage | undefined): number {
+  return usage === undefined ? 0 : usage.inputTokens + usage.outputTokens;
 }
 
 function problemOf({ limit, most, retryAfterMs }: QuotaRefusal): CoreError {
