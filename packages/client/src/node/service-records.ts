@@ -136,7 +136,7 @@ export class ServiceRecords {
     const host = answer.name.toLowerCase();
     if (![...this.#places.values()].some(({ data }) => data.target === host)) return;
     const addresses = this.#addresses.get(host) ?? new Map<string, Kept<string>>();
-    if (answer.flush === true) {
+    if (answer.flush === true && isReachable(answer.data)) {
       for (const [address, { receivedAtMs }] of addresses) {
         if (isIP(address) === isIP(answer.data) && nowMs - receivedAtMs > flushAfterMs) addresses.delete(address);
       }
