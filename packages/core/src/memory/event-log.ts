@@ -97,6 +97,9 @@ export class MemoryEventLog implements EventLog {
   }
 }
 
+/** Entries of an ended log that are kept as they are. */
+const mostUnpacked = 16;
+
 class ResponseLog {
   epoch: number;
   bytes = 0;
@@ -155,9 +158,9 @@ class ResponseLog {
     this.notify();
   }
 
-  /** An ended log grows no more; it is unpacked again for whoever comes. */
+  /** An ended log grows no more; it is unpacked again for whoever comes. A short one has little to gain. */
   packWhenUnread(): void {
-    if (!this.ended || this.readers.size > 0 || this.#entries.length === 0) return;
+    if (!this.ended || this.readers.size > 0 || this.#entries.length <= mostUnpacked) return;
     this.#packed ??= new PackedLog(this.#entries);
     this.#entries = [];
     this.#sizes = [];

@@ -27,9 +27,8 @@ export class ResponseFold {
   #finishes: CandidateFinish[] = [];
 
   constructor(response: Response) {
-    this.#draft = { ...response };
     this.#timings = { ...response.timings };
-    this.#draft.timings = this.#timings;
+    this.#draft = draftOf(response, this.#timings);
   }
 
   apply(event: ResponseEvent): void {
@@ -39,9 +38,8 @@ export class ResponseFold {
       case "response.incomplete":
       case "response.failed":
       case "response.cancelled":
-        this.#draft = { ...event.response };
         this.#timings = { ...event.response.timings };
-        this.#draft.timings = this.#timings;
+        this.#draft = draftOf(event.response, this.#timings);
         return;
       case "response.in_progress":
         this.#draft.status = "in_progress";
@@ -166,6 +164,16 @@ export class ResponseFold {
 export function withoutRun(response: Response): Response {
   const { runtime: _runtime, startedAt: _startedAt, usage: _usage, ...rest } = response;
   return { ...rest, status: "queued", output: [], finishes: [], timings: {} };
+}
+
+/**
+ * A copy that grows member by member. Not by spreading: what grows out of a spread has a hidden class of its own each
+ * time, and everything that reads it would look its members up anew.
+ */
+function draftOf(response: Response, timings: Writable<Timings>): Draft {
+  const { id, status, model, door, output, finishes, attempt, priority, createdAt, metadata } = response;
+  const draft: Draft = { id, status, model, door, output, finishes, timings, attempt, priority, createdAt, metadata };
+  return Object.assign(draft, response, { timings });
 }
 
 function freeze({ base, status, text, refusal, logprobs }: GrowingItem): OutputItem {

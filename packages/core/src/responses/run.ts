@@ -143,7 +143,8 @@ export class Run {
     this.#hasStarted = true;
     try {
       const { priority, deadlineMs } = this.#fold.head;
-      const asked = { ...this.#request, model: model.name, delivery, priority };
+      // What is new comes first: what grows out of a spread has a hidden class of its own each time.
+      const asked = { delivery, ...this.#request, model: model.name, priority };
       if (deadlineMs !== undefined) asked.deadlineMs = deadlineMs;
       await backend.respond(asked, (events) => this.#push(events), this.#abort.signal);
       this.#finish();

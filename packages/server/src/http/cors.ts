@@ -34,14 +34,11 @@ export function refuseForeign({ host, origin, secFetchSite }: BrowserFacts, rule
   }
 }
 
-/** Headers that let an allowed page read the answer, also when it is an error. */
-export function corsHeaders(origin: string | undefined, isAllowed: boolean): Record<string, string> {
-  if (origin === undefined || !isAllowed) return { vary: "Origin" };
-  return {
-    vary: "Origin",
-    "access-control-allow-origin": origin,
-    "access-control-expose-headers": exposedHeaders,
-  };
+/** Headers that let an allowed page read the answer, also when it is an error; each name before its value. */
+export function corsHeaders(origin: string | undefined, isAllowed: boolean): readonly string[] {
+  const vary = ["vary", "Origin"];
+  if (origin === undefined || !isAllowed) return vary;
+  return [...vary, "access-control-allow-origin", origin, "access-control-expose-headers", exposedHeaders];
 }
 
 /** Answer to a preflight: no token is needed, and every header asked for is allowed. */

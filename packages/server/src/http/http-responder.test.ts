@@ -14,7 +14,7 @@ afterEach(() => {
 async function listen(stallTimeoutMs: number): Promise<(count: number) => Promise<readonly HttpResponder[]>> {
   const responders: HttpResponder[] = [];
   server = createServer((request: IncomingMessage, raw: ServerResponse) => {
-    responders.push(new HttpResponder({ raw, socket: request.socket, baseHeaders: {}, stallTimeoutMs }));
+    responders.push(new HttpResponder({ raw, socket: request.socket, baseHeaders: [], stallTimeoutMs }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return async (count) => {

@@ -6,8 +6,8 @@ import { onSocketClose, type WatchedSocket } from "./socket-watch.ts";
 export interface HttpResponderOptions {
   readonly raw: ServerResponse;
   readonly socket: WatchedSocket;
-  /** Headers of every answer: request id, CORS. */
-  readonly baseHeaders: ResponseHeaders;
+  /** Headers of every answer, each name before its value: request id, CORS. */
+  readonly baseHeaders: readonly string[];
   /** Milliseconds that a client may take nothing of its stream before its connection is closed; 0: for ever. */
   readonly stallTimeoutMs: number;
 }
@@ -56,8 +56,10 @@ export class HttpResponder implements Responder {
     const isEventStream = headers["content-type"]?.startsWith("text/event-stream") ?? false;
     // node:http frames a chunk in four pieces, which the socket gathers again; one text leaves as it is.
     this.#isFramed = raw.useChunkedEncodingByDefault && (isEventStream || headers["content-type"] === ndjson);
-    const sent = { ...this.#options.baseHeaders, ...headers };
-    raw.writeHead(status, this.#isFramed ? { ...sent, "transfer-encoding": "chunked" } : sent);
+    const lines = [...this.#options.baseHeaders];
+    for (const [name, value] of Object.entries(headers)) lines.push(name, value);
+    if (this.#isFramed) lines.push("transfer-encoding", "chunked");
+    raw.writeHead(status, lines);
     if (this.#isFramed) raw.chunkedEncoding = false;
     // A stream's client sees that it was accepted before the first event is there.
     if (isEventStream) raw.flushHeaders();

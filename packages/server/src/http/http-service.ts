@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Core, CoreError, randomIds, toCoreError } from "@plenum/core";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { answerProblem, dispatch } from "../doors/shared/dispatch.ts";
-import type { Door, DoorRequest, ResponseHeaders } from "../doors/shared/door.ts";
+import type { Door, DoorRequest } from "../doors/shared/door.ts";
 import { corsHeaders, preflightHeaders, refuseForeign } from "./cors.ts";
 import { type HostRules, isAllowedOrigin } from "./host-check.ts";
 import { HttpResponder } from "./http-responder.ts";
@@ -170,7 +170,7 @@ export class HttpService {
     if (request.responder) return request.responder;
     const { origin, host } = request.headers;
     const isAllowed = origin !== undefined && isAllowedOrigin(origin, host, this.#options);
-    const baseHeaders: ResponseHeaders = { "x-request-id": requestIdOf(request), ...corsHeaders(origin, isAllowed) };
+    const baseHeaders = ["x-request-id", requestIdOf(request), ...corsHeaders(origin, isAllowed)];
     const stallTimeoutMs = this.#options.idleTimeoutMs;
     const responder = new HttpResponder({ raw: reply.raw, socket: request.raw.socket, baseHeaders, stallTimeoutMs });
     request.responder = responder;
@@ -250,8 +250,16 @@ function one(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-function flatten(headers: IncomingHttpHeaders): Record<string, string | undefined> {
-  const flat: Record<string, string | undefined> = {};
+type FlatHeaders = Record<string, string | undefined>;
+
+/** Of all headers, node:http makes a list only of this one. */
+function isFlat(headers: IncomingHttpHeaders): headers is IncomingHttpHeaders & FlatHeaders {
+  return headers["set-cookie"] === undefined;
+}
+
+function flatten(headers: IncomingHttpHeaders): FlatHeaders {
+  if (isFlat(headers)) return headers;
+  const flat: FlatHeaders = {};
   for (const name in headers) {
     const value = headers[name];
     flat[name] = Array.isArray(value) ? value.join(", ") : value;

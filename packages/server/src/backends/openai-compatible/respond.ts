@@ -84,12 +84,11 @@ async function attempt(
 ): Promise<void> {
   const answer = new AnswerReader(request, sink);
   const call = new AnswerCall(answer, request.model);
-  const asked = { method: "POST", path, body, signal } as const;
-  if (isWhole(request, dialectOf(settings.kind))) {
-    // Its head comes with the answer, so there is no other sign that it runs.
-    answer.accept({ isWhole: true });
-    await upstream.stream({ ...asked, headTimeoutMs: settings.wholeTimeoutMs }, call);
-  } else await upstream.stream(asked, call);
+  const inOnePiece = isWhole(request, dialectOf(settings.kind));
+  // Its head comes with the answer, so there is no other sign that it runs.
+  if (inOnePiece) answer.accept({ isWhole: true });
+  const headTimeoutMs = inOnePiece ? settings.wholeTimeoutMs : undefined;
+  await upstream.stream({ method: "POST", path, body, signal, headTimeoutMs }, call);
   call.end();
 }
 

@@ -15,7 +15,7 @@ export class AnswerReader {
   readonly #request: BackendRequest;
   readonly #sink: BackendSink;
   readonly #sse: SseReader;
-  readonly #candidates: readonly Candidate[];
+  readonly #candidates: Candidate[] = [];
   #begun = 0;
   #finished = 0;
   readonly #usual = new TextChunk();
@@ -30,7 +30,7 @@ export class AnswerReader {
     this.#request = request;
     this.#sink = sink;
     this.#sse = new SseReader((data, type) => this.#takeData(data, type));
-    this.#candidates = Array.from({ length: request.candidates }, (_, index) => new Candidate(index, request));
+    for (let index = 0; index < request.candidates; index += 1) this.#candidates.push(new Candidate(index, request));
   }
 
   /** The server said that every candidate has ended. */

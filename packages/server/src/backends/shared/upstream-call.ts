@@ -9,7 +9,7 @@ export interface UpstreamCall {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   /** Milliseconds until the head of the answer. @default the upstream's */
-  readonly headTimeoutMs?: number;
+  readonly headTimeoutMs?: number | undefined;
 }
 
 /** A whole answer. */

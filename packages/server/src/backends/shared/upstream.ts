@@ -43,6 +43,7 @@ export class Upstream {
   readonly #origin: string;
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #headersOfJson: Readonly<Record<string, string>>;
   readonly #errorTimeoutMs: number;
 
   /** Opens no connection yet. @throws TypeError when `baseUrl` is no http or https URL */
@@ -54,6 +55,7 @@ export class Upstream {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#headers = { accept: "*/*", "accept-encoding": "identity", ...options.headers };
+    this.#headersOfJson = { ...this.#headers, "content-type": "application/json" };
     const silenceTimeoutMs = options.silenceTimeoutMs ?? defaultSilenceTimeoutMs;
     this.#errorTimeoutMs = Math.min(errorTimeoutMs, silenceTimeoutMs);
     this.#pool = new Pool(url.origin, {
@@ -134,13 +136,13 @@ export class Upstream {
 
   #requestOf(call: UpstreamCall): Dispatcher.DispatchOptions {
     const { method, path, headers, headTimeoutMs } = call;
-    const sent = headers === undefined ? this.#headers : { ...this.#headers, ...headers };
     const body = call.json ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
+    const own = body === undefined ? this.#headers : this.#headersOfJson;
     return {
       origin: this.#origin,
       path: `${this.#prefix}${path}`,
       method,
-      headers: body === undefined ? sent : { ...sent, "content-type": "application/json" },
+      headers: headers === undefined ? own : { ...own, ...headers },
       body: body ?? null,
       headersTimeout: headTimeoutMs ?? null,
     };

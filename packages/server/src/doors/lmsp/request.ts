@@ -2,10 +2,10 @@ import {
   type ContentPart,
   CoreError,
   type InputItem,
+  makeRequest,
   type ResponseChanges,
   type ResponseInput,
   type ResponseRequest,
-  requestDefaults,
 } from "@plenum/core";
 import { durationMs } from "../../config/durations.ts";
 import { compact } from "../shared/compact.ts";
@@ -30,8 +30,7 @@ export function toCoreRequest(
       param: "background",
     });
   }
-  return {
-    ...requestDefaults,
+  return makeRequest({
     onDisconnect: isStream ? "continue" : "cancel",
     ...headers,
     ...compact({
@@ -59,7 +58,7 @@ export function toCoreRequest(
     output: toOutput(wire),
     sampling: toSampling(wire),
     reasoning: compact({ effort: wire.reasoning?.effort }),
-  };
+  });
 }
 
 /**

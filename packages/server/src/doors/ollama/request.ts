@@ -2,6 +2,7 @@ import {
   type EmbeddingRequest,
   type FunctionTool,
   type InputItem,
+  makeRequest,
   type OutputFormat,
   type ResponseInput,
   type ResponseRequest,
@@ -73,9 +74,7 @@ function convert(wire: WireChat | WireGenerate, headers: HeaderFields, input: Re
     shift: wire.shift === true,
     top_logprobs: !isLogging && Boolean(wire.top_logprobs),
   };
-  const request: ResponseRequest = {
-    ...requestDefaults,
-    ...headers,
+  const request = makeRequest({
     model: nameOf(wire),
     input,
     output: { format: toFormat(wire.format), ...compact({ maxTokens: options.maxTokens }) },
@@ -83,8 +82,9 @@ function convert(wire: WireChat | WireGenerate, headers: HeaderFields, input: Re
     sampling: { ...options.sampling, ...(isLogging ? { logprobs: wire.top_logprobs ?? 0 } : {}) },
     reasoning: compact({ effort: toEffort(wire.think) }),
     truncation: wire.truncate === true ? "oldest" : "none",
-    ...compact({ keepAliveMs: toKeepAliveMs(wire.keep_alive) }),
-  };
+    keepAliveMs: toKeepAliveMs(wire.keep_alive),
+    ...headers,
+  });
   const names = Object.entries(ignored).flatMap(([name, isIgnored]) => (isIgnored ? [name] : []));
   return { request, withoutEffect: [...options.withoutEffect, ...names] };
 }

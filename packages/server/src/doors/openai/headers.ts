@@ -8,6 +8,7 @@ const namesInHeader = 32;
  * @param id undefined where there is no response, as for embeddings.
  */
 export function headersOf(id: string | undefined, withoutEffect: readonly string[]): ResponseHeaders {
+  if (id !== undefined && withoutEffect.length === 0) return { "x-lmsp-response-id": id };
   const names = [...new Set(withoutEffect.map(sanitise))].slice(0, namesInHeader);
   return {
     ...(id === undefined ? {} : { "x-lmsp-response-id": id }),

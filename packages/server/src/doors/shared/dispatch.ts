@@ -52,7 +52,9 @@ export function answerProblem(door: Door, error: CoreError, request: DoorRequest
 
 /** @throws CoreError unsupported-media-type */
 function requireJson({ body, headers }: DoorRequest): void {
-  const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+  const contentType = headers["content-type"];
+  if (contentType === "application/json") return;
+  const mediaType = contentType?.split(";")[0]?.trim().toLowerCase();
   if (body.length === 0 || !mediaType || /^application\/(.+\+)?json$/.test(mediaType)) return;
   throw new CoreError("unsupported-media-type", `Send application/json, not ${mediaType}.`, { param: "content-type" });
 }

@@ -21,7 +21,7 @@ async function createChat(call: Call): Promise<void> {
   const converted = toChatRequest(call.json(chatSchema), headers);
   await runConverted(call, converted, {
     endsWithDone: true,
-    toSource: (parts) => new ChatStream({ ...parts, includeUsage: converted.includeUsage }),
+    toSource: ({ toWireError, param }) => new ChatStream({ toWireError, param, includeUsage: converted.includeUsage }),
     toBody: toChatCompletion,
   });
 }

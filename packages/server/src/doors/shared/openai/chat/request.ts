@@ -1,4 +1,4 @@
-import { type OutputFormat, requestDefaults, type ToolChoice } from "@plenum/core";
+import { makeRequest, type OutputFormat, type ToolChoice } from "@plenum/core";
 import { compact } from "../../compact.ts";
 import type { HeaderFields } from "../../request-headers.ts";
 import { type ConvertedRequest, renamePath, samplingRenamings } from "../converted.ts";
@@ -25,11 +25,8 @@ export function toChatRequest(body: ChatBody, headers: HeaderFields): ConvertedC
   const tools = (body.tools ?? []).map((tool) => toFunctionTool(tool.function));
   const format = toFormat(body.response_format);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens;
-  const keepAliveMs = toKeepAliveMs(body.keep_alive);
   return {
-    request: {
-      ...requestDefaults,
-      ...headers,
+    request: makeRequest({
       model: body.model,
       input: { kind: "items", items },
       tools,
@@ -37,11 +34,12 @@ export function toChatRequest(body: ChatBody, headers: HeaderFields): ConvertedC
       output: maxTokens == null ? { format } : { format, maxTokens },
       sampling: toSampling(body, toLogprobs(body)),
       reasoning: toReasoning(body.reasoning_effort),
-      parallelToolCalls: body.parallel_tool_calls ?? requestDefaults.parallelToolCalls,
-      candidates: body.n ?? requestDefaults.candidates,
-      metadata: body.metadata ?? requestDefaults.metadata,
-      ...(keepAliveMs === undefined ? {} : { keepAliveMs }),
-    },
+      parallelToolCalls: body.parallel_tool_calls,
+      candidates: body.n,
+      metadata: body.metadata,
+      keepAliveMs: toKeepAliveMs(body.keep_alive),
+      ...headers,
+    }),
     isStream: body.stream ?? false,
     includeUsage: body.stream_options?.include_usage ?? false,
     withoutEffect,

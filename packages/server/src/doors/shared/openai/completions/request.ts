@@ -1,4 +1,4 @@
-import { requestDefaults } from "@plenum/core";
+import { makeRequest } from "@plenum/core";
 import { compact } from "../../compact.ts";
 import type { HeaderFields } from "../../request-headers.ts";
 import { type ConvertedRequest, renamePath, samplingRenamings } from "../converted.ts";
@@ -22,9 +22,7 @@ export interface ConvertedCompletion extends ConvertedRequest {
 export function toCompletionRequest(body: CompletionBody, headers: HeaderFields): ConvertedCompletion {
   const withoutEffect = [...readFields(body, completionTable), ...streamOptionsWithoutEffect(body)];
   return {
-    request: {
-      ...requestDefaults,
-      ...headers,
+    request: makeRequest({
       model: body.model,
       input: {
         kind: "completion",
@@ -34,8 +32,10 @@ export function toCompletionRequest(body: CompletionBody, headers: HeaderFields)
       },
       output: { format: { type: "text" }, maxTokens: body.max_tokens ?? defaultMaxTokens },
       sampling: toSampling(body, body.logprobs ?? undefined),
-      ...compact({ candidates: body.n, keepAliveMs: toKeepAliveMs(body.keep_alive) }),
-    },
+      candidates: body.n,
+      keepAliveMs: toKeepAliveMs(body.keep_alive),
+      ...headers,
+    }),
     isStream: body.stream ?? false,
     includeUsage: body.stream_options?.include_usage ?? false,
     withoutEffect,

@@ -1,4 +1,4 @@
-import { type OutputFormat, requestDefaults, type ToolChoice } from "@plenum/core";
+import { makeRequest, type OutputFormat, type ToolChoice } from "@plenum/core";
 import { compact } from "../../compact.ts";
 import type { HeaderFields } from "../../request-headers.ts";
 import { type ConvertedRequest, type Renaming, renamePath, samplingRenamings } from "../converted.ts";
@@ -26,9 +26,7 @@ export function toResponsesRequest(body: ResponsesBody, headers: HeaderFields): 
   const { items, places } = toItems(body.input);
   const { tools, indexes, withoutEffect } = toTools(body.tools);
   return {
-    request: {
-      ...requestDefaults,
-      ...headers,
+    request: makeRequest({
       model: body.model,
       input: { kind: "items", items },
       tools,
@@ -38,14 +36,13 @@ export function toResponsesRequest(body: ResponsesBody, headers: HeaderFields): 
       reasoning: toReasoning(body.reasoning?.effort),
       truncation: body.truncation === "auto" ? "oldest" : "none",
       store: body.store ?? true,
-      ...compact({
-        instructions: body.instructions,
-        parallelToolCalls: body.parallel_tool_calls,
-        previousResponseId: body.previous_response_id,
-        metadata: body.metadata,
-        keepAliveMs: toKeepAliveMs(body.keep_alive),
-      }),
-    },
+      instructions: body.instructions,
+      parallelToolCalls: body.parallel_tool_calls,
+      previousResponseId: body.previous_response_id,
+      metadata: body.metadata,
+      keepAliveMs: toKeepAliveMs(body.keep_alive),
+      ...headers,
+    }),
     isStream: body.stream ?? false,
     withoutEffect: [...ignored, ...nestedWithoutEffect(body), ...withoutEffect],
     param: (path) => toParam(path, body, places, indexes),
