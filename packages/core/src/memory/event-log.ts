@@ -57,6 +57,27 @@ export class MemoryEventLog implements EventLog {
     return { first: log.first, last: log.last, ended: log.ended, bytes: log.bytes, readers: log.readers.size };
   }
 
+  /** Entries after a sequence, without a reader: none of an unknown log, fewer when the head is gone. */
+  slice(id: string, after: number, limit: number): readonly LogEntry[] {
+    const log = this.#logs.get(id);
+    if (log === undefined) return [];
+    const entries = log.slice(Math.max(after, log.first - 1), limit);
+    log.packWhenUnread();
+    return entries;
+  }
+
+  /** Brings back a log that was kept elsewhere; the next `open` gives it its epoch. @param first number of the first event */
+  restore(id: string, first: number, events: readonly ResponseEvent[]): void {
+    const log = new ResponseLog(0);
+    log.last = first - 1;
+    for (const event of events) log.push(event);
+    this.#logs.set(id, log);
+    this.#bytes += log.bytes;
+    if (log.ended) this.#finished.add(id);
+    if (this.#bytes > this.#limits.bytesTotal) this.#dropFinished(id);
+    log.packWhenUnread();
+  }
+
   async recall(id: string): Promise<boolean> {
     return this.#logs.has(id);
   }

@@ -20,21 +20,26 @@ export function newestFirst<T>(
 ): Page<T> {
   const after = cursor === undefined ? undefined : readCursor(cursor);
   const matching = records
-    .filter((record) => after === undefined || compare(placeOf(record), after) < 0)
-    .sort((a, b) => compare(placeOf(b), placeOf(a)));
+    .filter((record) => after === undefined || comparePlaces(placeOf(record), after) < 0)
+    .sort((a, b) => comparePlaces(placeOf(b), placeOf(a)));
   const data = matching.slice(0, limit);
   const last = data.at(-1);
   if (matching.length === data.length || last === undefined) return { data };
-  const { createdAt, id } = placeOf(last);
-  return { data, nextCursor: `${createdAt}-${id}` };
+  return { data, nextCursor: cursorOf(placeOf(last)) };
 }
 
-function compare(a: Place, b: Place): number {
+/** Below 0: a is older than b. */
+export function comparePlaces(a: Place, b: Place): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }
 
-/** A place in the list, which stands also when the record there is gone. */
-function readCursor(cursor: string): Place {
+/** The cursor after which a list goes on behind this place. */
+export function cursorOf({ createdAt, id }: Place): string {
+  return `${createdAt}-${id}`;
+}
+
+/** A place in the list, which stands also when the record there is gone. @throws CoreError invalid-request */
+export function readCursor(cursor: string): Place {
   const match = /^(\d{1,16})-(\w+)$/.exec(cursor);
   if (match?.[2] === undefined) {
     throw new CoreError("invalid-request", "The cursor is none of this list; use `next_cursor` as it came.", {

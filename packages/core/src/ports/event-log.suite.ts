@@ -36,14 +36,21 @@ function codeOf(run: () => unknown): string | undefined {
   return undefined;
 }
 
-/** What every event log does alike. */
-export function testEventLog(name: string, create: (limits: EventLogLimits) => EventLog): void {
+/**
+ * What every event log does alike.
+ * @param options with which its logs are opened.
+ */
+export function testEventLog(
+  name: string,
+  create: (limits: EventLogLimits) => EventLog | Promise<EventLog>,
+  options: { readonly isDurable?: boolean } = {},
+): void {
   const roomy: EventLogLimits = { bytesPerResponse: 1_000_000, bytesTotal: 10_000_000 };
 
   describe(`event log: ${name}`, () => {
-    it("numbers from 1 without a gap and gives each reader its own place", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("numbers from 1 without a gap and gives each reader its own place", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       expect(log.append("a", 1, 0, [delta("x"), delta("y")])).toBe(2);
       const early = log.read("a", { after: 0, visibility: "live" });
       const late = log.read("a", { after: 2, visibility: "live" });
@@ -54,9 +61,9 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(late.take().map(({ sequence }) => sequence)).toEqual([3]);
     });
 
-    it("replays from any place exactly what was written", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("replays from any place exactly what was written", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       const events = Array.from({ length: 50 }, (_, index) => delta(String(index)));
       let last = 0;
       for (const event of events) last = log.append("a", 1, last, [event]);
@@ -67,27 +74,27 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       }
     });
 
-    it("takes at most as many as asked", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("takes at most as many as asked", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       log.append("a", 1, 0, [delta("1"), delta("2"), delta("3")]);
       const reader = log.read("a", { after: 0, visibility: "live" });
       expect(reader.take(2)).toHaveLength(2);
       expect(reader.take(2)).toHaveLength(1);
     });
 
-    it("refuses an old epoch and a wrong place", () => {
-      const log = create(roomy);
-      log.open("a", 2);
+    it("refuses an old epoch and a wrong place", async () => {
+      const log = await create(roomy);
+      log.open("a", 2, options);
       expect(codeOf(() => log.append("a", 1, 0, [delta("x")]))).toBe("conflict");
       expect(codeOf(() => log.append("a", 2, 5, [delta("x")]))).toBe("conflict");
       expect(codeOf(() => log.append("unknown", 2, 0, [delta("x")]))).toBe("not-found");
       expect(log.append("a", 2, 0, [delta("x")])).toBe(1);
     });
 
-    it("ends a reader after the terminal event", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("ends a reader after the terminal event", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       log.append("a", 1, 0, [delta("x"), completed]);
       const reader = log.read("a", { after: 0, visibility: "live" });
       expect(reader.ended).toBe(false);
@@ -96,9 +103,9 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(log.extent("a")).toMatchObject({ first: 1, last: 2, ended: true });
     });
 
-    it("tells readers of appends and progress until they close", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("tells readers of appends and progress until they close", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       const reader = log.read("a", { after: 0, visibility: "live" });
       let calls = 0;
       reader.onReadable(() => {
@@ -116,9 +123,9 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(log.extent("a")?.readers).toBe(0);
     });
 
-    it("a reader that comes later gets the latest progress, until something is appended", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("a reader that comes later gets the latest progress, until something is appended", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       log.announce("a", { kind: "queued", position: 2 });
       log.announce("a", { kind: "queued", position: 1 });
       expect(log.read("a", { after: 0, visibility: "live" }).takeProgress()).toEqual({ kind: "queued", position: 1 });
@@ -126,9 +133,9 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(log.read("a", { after: 0, visibility: "live" }).takeProgress()).toBeUndefined();
     });
 
-    it("drops the head past the cap of a response, names the first kept number, keeps the terminal event", () => {
-      const log = create({ bytesPerResponse: 8_000, bytesTotal: 10_000_000 });
-      log.open("a", 1);
+    it("drops the head past the cap of a response, names the first kept number, keeps the terminal event", async () => {
+      const log = await create({ bytesPerResponse: 8_000, bytesTotal: 10_000_000 });
+      log.open("a", 1, options);
       const slow = log.read("a", { after: 0, visibility: "live" });
       let last = 0;
       for (let index = 0; index < 200; index += 1) last = log.append("a", 1, last, [delta("0123456789")]);
@@ -146,16 +153,16 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(reader.take().at(-1)?.event.type).toBe("response.completed");
     });
 
-    it("drops the oldest finished logs past the total budget; running ones that fill it leave no room", () => {
-      const log = create({ bytesPerResponse: 1_000_000, bytesTotal: 50_000 });
+    it("drops the oldest finished logs past the total budget; running ones that fill it leave no room", async () => {
+      const log = await create({ bytesPerResponse: 1_000_000, bytesTotal: 50_000 });
       for (const id of ["a", "b"]) {
-        log.open(id, 1);
+        log.open(id, 1, options);
         let last = 0;
         for (let index = 0; index < 40; index += 1) last = log.append(id, 1, last, [delta("0123456789")]);
         log.append(id, 1, last, [completed]);
       }
       expect(log.hasRoom).toBe(true);
-      log.open("c", 1);
+      log.open("c", 1, options);
       let last = 0;
       for (let index = 0; index < 50; index += 1) last = log.append("c", 1, last, [delta("0123456789")]);
       expect(log.extent("a")).toBeUndefined();
@@ -167,12 +174,12 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(log.hasRoom).toBe(true);
     });
 
-    it("a log that goes for the budget does not live on in its readers", () => {
-      const log = create({ bytesPerResponse: 1_000_000, bytesTotal: 20_000 });
-      log.open("a", 1);
+    it("a log that goes for the budget does not live on in its readers", async () => {
+      const log = await create({ bytesPerResponse: 1_000_000, bytesTotal: 20_000 });
+      log.open("a", 1, options);
       const stalled = log.read("a", { after: 0, visibility: "live" });
       log.append("a", 1, 0, [...Array.from({ length: 20 }, () => delta("0123456789")), completed]);
-      log.open("b", 1);
+      log.open("b", 1, options);
       log.append(
         "b",
         1,
@@ -183,9 +190,9 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
       expect(codeOf(() => stalled.take())).toBe("events-expired");
     });
 
-    it("lets a reader finish a dropped log, and knows it no more", () => {
-      const log = create(roomy);
-      log.open("a", 1);
+    it("lets a reader finish a dropped log, and knows it no more", async () => {
+      const log = await create(roomy);
+      log.open("a", 1, options);
       const reader = log.read("a", { after: 0, visibility: "live" });
       log.append("a", 1, 0, [delta("x"), completed]);
       log.drop("a");
@@ -195,8 +202,8 @@ export function testEventLog(name: string, create: (limits: EventLogLimits) => E
     });
 
     it("commits what was appended", async () => {
-      const log = create(roomy);
-      log.open("a", 1);
+      const log = await create(roomy);
+      log.open("a", 1, options);
       const last = log.append("a", 1, 0, [delta("x")]);
       await log.committed("a", last);
       const reader = log.read("a", { after: 0, visibility: "committed" });
