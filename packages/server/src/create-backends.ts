@@ -89,7 +89,7 @@ function createRuntime(
   logger: Logger,
   services?: ServicePath,
 ): Backend {
-  const { name, kind, url, apiKey, headers, ...limits } = runtime;
+  const { name, kind, url, apiKey, ca, headers, ...limits } = runtime;
   const options = {
     ...limits,
     id: name,
@@ -98,7 +98,7 @@ function createRuntime(
   const key = apiKey === undefined ? {} : { apiKey };
   if (kind === "nnrp") {
     const path = services && { ...services, onServices: (ids: readonly string[]) => services.onServices(name, ids) };
-    return createNnrpBackend({ ...options, ...key, ...path, url, headers });
+    return createNnrpBackend({ ...options, ...key, ...path, ...(ca === undefined ? {} : { ca }), url, headers });
   }
   if (kind !== "ollama") {
     return createOpenaiCompatibleBackend({ ...options, baseUrl: url, kind, headers, ...key, loadTimeoutMs });

@@ -1,5 +1,6 @@
-import type { NnrpServer } from "@plenum/nnrp";
+import { type NnrpServer, parseEndpoint } from "@plenum/nnrp";
 import { type Listener, listen } from "@plenum/nnrp/node";
+import type { TlsPair } from "./tls-files.ts";
 
 /** An address that could not be bound. */
 export class ListenError extends Error {
@@ -19,19 +20,29 @@ export class ListenError extends Error {
 
 /**
  * Opens every address, or none.
+ * @param tls reads what those with TLS need.
  * @throws ListenError for the first that can't be opened.
  */
-export async function openListeners(server: NnrpServer, addresses: readonly string[]): Promise<readonly Listener[]> {
+export async function openListeners(
+  server: NnrpServer,
+  addresses: readonly string[],
+  tls?: () => TlsPair,
+): Promise<readonly Listener[]> {
   const listeners: Listener[] = [];
   for (const address of addresses) {
     try {
-      listeners.push(await listen(server, address));
+      listeners.push(await listen(server, address, isSecure(address) && tls !== undefined ? { tls: tls() } : {}));
     } catch (error) {
       await closeListeners(listeners);
       throw new ListenError(address, error);
     }
   }
   return listeners;
+}
+
+function isSecure(address: string): boolean {
+  const endpoint = parseEndpoint(address);
+  return endpoint.kind === "carrier" && endpoint.locator.secure;
 }
 
 /** Takes no new connections. */

@@ -54,7 +54,7 @@ async function listenTcp(
   listener.on("tlsClientError", () => {});
   await bound(listener, () => listener.listen({ host: locator.host, port: locator.port }));
   const { port } = listener.address() as AddressInfo;
-  return { endpoint: formatLocator({ ...locator, port }), close: () => closed(listener) };
+  return { endpoint: formatLocator({ ...locator, port }), renew: renewal(listener), close: () => closed(listener) };
 }
 
 async function listenIpc(server: NnrpServer, locator: Extract<Locator, { carrier: "ipc" }>): Promise<Listener> {
@@ -68,7 +68,7 @@ async function listenIpc(server: NnrpServer, locator: Extract<Locator, { carrier
     restore?.();
   });
   if (isFile) chmodSync(path, 0o600);
-  return { endpoint: formatLocator(locator), close: () => closed(listener) };
+  return { endpoint: formatLocator(locator), renew: renewal(listener), close: () => closed(listener) };
 }
 
 /** The socket's file is the owner's from its first moment. Worker threads cannot set this; the mode follows anyway. */
@@ -126,7 +126,7 @@ async function listenWebSocket(
     listener.closeIdleConnections();
     return closed(listener);
   };
-  return { endpoint: formatLocator({ ...locator, port }), close };
+  return { endpoint: formatLocator({ ...locator, port }), renew: renewal(listener), close };
 }
 
 function bound(listener: Server, listenNow: () => void): Promise<void> {
@@ -134,6 +134,15 @@ function bound(listener: Server, listenNow: () => void): Promise<void> {
     listener.once("listening", resolve).once("error", reject);
     listenNow();
   });
+}
+
+/** Node's servers with TLS, of HTTPS too, take new certificates for new connections. */
+function renewal(listener: Server): Listener["renew"] {
+  return (tls) => {
+    if ("setSecureContext" in listener && typeof listener.setSecureContext === "function") {
+      listener.setSecureContext(tls);
+    }
+  };
 }
 
 /** Open carriers stay; waiting for them is the server's part. */

@@ -24,6 +24,8 @@ export interface ListenOptions {
 export interface Listener {
   /** With the port that was bound: `tcp://127.0.0.1:40001`. */
   readonly endpoint: string;
+  /** Takes another certificate for new carriers, of an endpoint with TLS; does nothing for others. */
+  renew(tls: ServerTls): void;
   /** Takes no new carriers. Open ones stay until their server closes. Removes a Unix socket's file. */
   close(): Promise<void>;
 }

@@ -21,6 +21,8 @@ export interface Config {
   /** True: may listen beyond loopback without a token. Default false. */
   readonly insecureOpen: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  /** Absolute paths of PEM files, for addresses with TLS. Absent: there can be none. */
+  readonly tls?: TlsFiles;
   readonly nnrp: NnrpConfig;
   readonly embedded: EmbeddedConfig;
   /** Servers that run models, in the file's order. Default none. */
@@ -62,8 +64,13 @@ export interface LimitsConfig {
   readonly defaultDeadlineMs: number;
 }
 
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface NnrpConfig {
-  /** Addresses beside WebSocket at `/nnrp` of the HTTP port: `tcp://`, `ws://`, `unix://`, `npipe://`. Default none. */
+  /** Addresses beside WebSocket at `/nnrp` of the HTTP port: `tcp://`, `tls://`, `ws://`, `wss://`, `unix://`, `npipe://`. Default none. */
   readonly listen: readonly string[];
   /** Connections at once. Default 1024. */
   readonly connections: number;
@@ -125,6 +132,8 @@ export interface RuntimeConfig {
   readonly url: string;
   /** Bearer token; a secret, never to be logged. Absent: none is sent. */
   readonly apiKey?: string;
+  /** Absolute path of a PEM file of certificates that are trusted instead of the platform's. Only for kind `nnrp`. */
+  readonly ca?: string;
   /** Sent with every request; may hold secrets. Default none. */
   readonly headers: Readonly<Record<string, string>>;
   /** Responses that one of its models runs at once, 1 … 65536. Absent: as its kind has it. */

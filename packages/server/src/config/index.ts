@@ -10,6 +10,7 @@ export type {
   RuntimeConfig,
   RuntimeKind,
   Scope,
+  TlsFiles,
   TokenConfig,
 } from "./config.ts";
 export { ConfigError } from "./config-error.ts";

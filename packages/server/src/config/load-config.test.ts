@@ -269,7 +269,7 @@ test.each([
   else expect((await mistakesOf(text, flags))[0]).toMatch(/^--nnrp {2}\S+ can be reached .* no token is configured/);
 });
 
-test.each([["nnrp://127.0.0.1:1"], ["tls://127.0.0.1:1"], ["quic://127.0.0.1:1"], ["127.0.0.1:7412"], ["unix://x"]])(
+test.each([["nnrp://127.0.0.1:1"], ["quic://127.0.0.1:1"], ["127.0.0.1:7412"], ["unix://x"]])(
   "listens for NNRP at no address like %s",
   async (address) => {
     const [mistake] = await mistakesOf("", { nnrp: [address] });
@@ -279,6 +279,28 @@ test.each([["nnrp://127.0.0.1:1"], ["tls://127.0.0.1:1"], ["quic://127.0.0.1:1"]
     );
   },
 );
+
+test("addresses with TLS need a certificate and its key, whose files count from the configuration's folder", async () => {
+  const listen = "nnrp:\n  listen: ['tcp://127.0.0.1:0', 'tls://127.0.0.1:0', 'wss://127.0.0.1:0/nnrp']\n";
+  expect(await mistakesOf(listen)).toEqual([
+    expect.stringMatching(/^plenum.config.yaml:\d+:\d+ {2}nnrp\.listen\[1\]: this address needs tls.cert and tls.key/),
+  ]);
+  expect(await mistakesOf(`${listen}tls: { cert: a.pem }\n`)).toEqual([expect.stringContaining("tls.key is missing")]);
+  const files = `${listen}tls: { cert: a.pem, key: ~/b.pem }\n`;
+  expect(await load(files)).toMatchObject({ tls: { cert: join(folder, "a.pem"), key: join(folder, "b.pem") } });
+  expect(await mistakesOf("", { nnrp: ["wss://127.0.0.1:0/"] })).toEqual([
+    expect.stringMatching(/^--nnrp {2}nnrp\.listen\[0\]: this address/),
+  ]);
+});
+
+test("a runtime's own root certificates are for NNRP alone", async () => {
+  const runtime = (kind: string, url: string) => `runtimes: { far: { kind: ${kind}, url: '${url}', ca: ca.pem } }\n`;
+  const { runtimes } = await load(runtime("nnrp", "nnrps://127.0.0.1:1"));
+  expect(runtimes).toMatchObject([{ ca: join(folder, "ca.pem") }]);
+  expect(await mistakesOf(runtime("vllm", "https://127.0.0.1:1"))).toEqual([
+    expect.stringContaining("runtimes.far.ca: expected no `ca`"),
+  ]);
+});
 
 test("an empty section is an absent one", async () => {
   expect(await load("auth:\nlimits:\n  queue:\n")).toMatchObject({ auth: { tokens: [] }, limits: { queue: 512 } });

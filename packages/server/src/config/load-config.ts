@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { ConfigError } from "./config-error.ts";
 import { explainIssues, showPath } from "./explain-issues.ts";
+import { listenPlace } from "./nnrp-schema.ts";
 import { applyOverrides, type ConfigFlags, collectOverrides, type Environment, type Override } from "./overrides.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
 import { toConfig } from "./to-config.ts";
@@ -47,6 +48,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
   if (!parsed.success) throw new ConfigError(explainIssues(parsed.error.issues, { document, overrides, data }));
   checkTokens(parsed.data, document);
   checkRuntimes(parsed.data, document, options.env);
+  checkTls(parsed.data, document, overrides);
 
   const pathOf = (name: string, path: string): string => {
     const isOverridden = overrides.some((override) => override.path[0] === name);
@@ -58,6 +60,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     hostName: hostname(),
     home,
     models: parsed.data.models === undefined ? join(home, "models") : pathOf("models", parsed.data.models),
+    pathOf,
     env: options.env,
     logFormat: (options.isTerminal ?? process.stdout.isTTY) ? "pretty" : "json",
     ...(found !== undefined && { file: found.path }),
@@ -116,6 +119,17 @@ function checkRuntimes(file: ConfigFile, document: ConfigDocument | undefined, e
     ({ path, detail }) => `${document?.placeOfValue(path) ?? "configuration"}  ${showPath(path)}: ${detail}`,
   );
   if (lines.length > 0) throw new ConfigError(lines);
+}
+
+function checkTls(file: ConfigFile, document: ConfigDocument | undefined, overrides: readonly Override[]): void {
+  if (file.tls !== undefined) return;
+  const index = file.nnrp.listen.findIndex((address) => listenPlace(address)?.secure);
+  if (index < 0) return;
+  const path = ["nnrp", "listen", index];
+  const override = overrides.find(({ path: set }) => set.join(".") === "nnrp.listen");
+  const place = override?.origin ?? document?.placeOfValue(path) ?? "configuration";
+  const name = `nnrp.listen[${index}]`;
+  throw new ConfigError([`${place}  ${name}: this address needs tls.cert and tls.key, the files of a certificate`]);
 }
 
 function originOfExposure(

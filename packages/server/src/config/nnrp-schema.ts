@@ -8,7 +8,8 @@ import { list, section, wholeNumber } from "./options.ts";
 export function listenPlace(address: string): Exclude<Locator, { carrier: "quic" }> | undefined {
   try {
     const endpoint = parseEndpoint(address);
-    return endpoint.kind === "application" || endpoint.locator.secure ? undefined : endpoint.locator;
+    if (endpoint.kind === "application" || endpoint.locator.carrier === "quic") return undefined;
+    return endpoint.locator;
   } catch {
     return undefined;
   }
@@ -22,7 +23,10 @@ export const nnrpSchema = section({
     z
       .string({ error: addressError })
       .refine((address) => listenPlace(address) !== undefined, { error: addressError })
-      .describe("tcp://HOST:PORT, ws://HOST:PORT/PATH, unix:///PATH or npipe://NAME. Port 0: any free one."),
+      .describe(
+        "tcp://HOST:PORT, ws://HOST:PORT/PATH, unix:///PATH or npipe://NAME; tls:// and wss:// with the files of `tls`. " +
+          "Port 0: any free one.",
+      ),
     "a list of addresses",
   ).default([]),
   connections: wholeNumber("Connections at once; more are closed at once.", 1, 1_000_000).default(1024),

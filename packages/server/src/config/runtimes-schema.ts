@@ -43,6 +43,10 @@ const runtimeSection = section({
     /^[A-Za-z_][A-Za-z0-9_]*$/,
     "the name of an environment variable",
   ).optional(),
+  ca: text(
+    "PEM file of certificates to trust instead of the platform's, for addresses with TLS of kind nnrp.",
+    "a file",
+  ).optional(),
   headers: z
     .record(
       headerName,
@@ -72,8 +76,11 @@ const runtimeSection = section({
   ).optional(),
 });
 
-const runtime = runtimeSection.superRefine(({ kind, url }, context) => {
+const runtime = runtimeSection.superRefine(({ kind, url, ca }, context) => {
   const isNnrp = kind === "nnrp";
+  if (ca !== undefined && !isNnrp) {
+    context.addIssue({ code: "custom", path: ["ca"], message: "no `ca`, which only kind nnrp has" });
+  }
   if (isNnrp ? isNnrpUrl(url) : isServerUrl(url)) return;
   context.addIssue({ code: "custom", path: ["url"], message: isNnrp ? nnrpUrlError : urlError });
 });

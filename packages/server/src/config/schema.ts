@@ -53,6 +53,11 @@ const limits = section({
   ).default(0),
 });
 
+const tls = section({
+  cert: text("PEM file of the certificate and of those between it and its root.", "a file"),
+  key: text("PEM file of its key.", "a file"),
+});
+
 const token = section({
   principal: text("Who owns what is made with this token; several tokens may name one principal.", "a name"),
   token_sha256: pattern(
@@ -151,6 +156,7 @@ export const configSchema = section({
     ]).default("info"),
     format: oneOf("Absent: pretty on a terminal, json elsewhere.", ["json", "pretty"]).optional(),
   }).prefault({}),
+  tls: tls.optional(),
   nnrp: nnrpSchema.prefault({}),
   embedded: embedded.prefault({}),
   runtimes: runtimesSchema,

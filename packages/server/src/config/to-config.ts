@@ -19,6 +19,8 @@ export interface ConfigPlaces {
   readonly home: string;
   /** Absolute. */
   readonly models: string;
+  /** Makes a file's path absolute that the option of this name holds. */
+  readonly pathOf: (option: string, path: string) => string;
   readonly logFormat: LogFormat;
   /** Holds the keys that `api_key_env` names. */
   readonly env: Environment;
@@ -41,9 +43,12 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     auth: { tokens: file.auth.tokens.map(toToken) },
     insecureOpen: file.insecure_open,
     log: { level: file.log.level, format: file.log.format ?? places.logFormat },
+    ...(file.tls !== undefined && {
+      tls: { cert: places.pathOf("tls", file.tls.cert), key: places.pathOf("tls", file.tls.key) },
+    }),
     nnrp: toNnrp(file.nnrp),
     embedded: toEmbedded(file.embedded),
-    runtimes: toRuntimes(file.runtimes, places.env),
+    runtimes: toRuntimes(file.runtimes, places.env, (path) => places.pathOf("runtimes", path)),
     findLocalRuntimes: file.find_local_runtimes,
     starterModel: file.starter_model,
     ...(places.file !== undefined && { file: places.file }),

@@ -28,7 +28,11 @@ export function runtimeMistakes(runtimes: Readonly<Record<string, RuntimeFile>>,
 }
 
 /** In the file's order. */
-export function toRuntimes(runtimes: Readonly<Record<string, RuntimeFile>>, env: Environment): RuntimeConfig[] {
+export function toRuntimes(
+  runtimes: Readonly<Record<string, RuntimeFile>>,
+  env: Environment,
+  pathOf: (path: string) => string,
+): RuntimeConfig[] {
   return Object.entries(runtimes).map(([name, runtime]) => {
     const apiKey = runtime.api_key ?? (runtime.api_key_env === undefined ? undefined : env[runtime.api_key_env]);
     return {
@@ -36,6 +40,7 @@ export function toRuntimes(runtimes: Readonly<Record<string, RuntimeFile>>, env:
       kind: runtime.kind,
       url: runtime.url.replace(/\/+$/, ""),
       ...(apiKey !== undefined && { apiKey }),
+      ...(runtime.ca !== undefined && { ca: pathOf(runtime.ca) }),
       headers: runtime.headers,
       ...(runtime.parallel !== undefined && { parallel: runtime.parallel }),
       ...(runtime.head_timeout_ms !== undefined && { headTimeoutMs: runtime.head_timeout_ms }),

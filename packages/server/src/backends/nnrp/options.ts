@@ -1,4 +1,5 @@
-import type { Capabilities } from "@plenum/core";
+import { readFile } from "node:fs/promises";
+import { type Capabilities, CoreError } from "@plenum/core";
 import type { ClientConnection } from "@plenum/nnrp";
 import { type ConnectOptions, connect } from "@plenum/nnrp/node";
 import type { RuntimeLogger } from "../shared/model-watch.ts";
@@ -11,6 +12,8 @@ export interface NnrpOptions {
   readonly url: string;
   /** Sent with each request as `nnrp.authorization`, `Bearer <key>`; never logged. */
   readonly apiKey?: string;
+  /** PEM file of certificates that are trusted instead of the platform's; read anew for each connection. */
+  readonly ca?: string;
   /** Headers of a WebSocket upgrade; never logged. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Names to serve, `*` stands for any text. Names without `*` are served also when the service has no list. @default all */
@@ -67,7 +70,7 @@ const connectTimeoutMs = 4_000;
 
 /** @throws RangeError for a `parallel` out of range */
 export function settingsOf(options: NnrpOptions): NnrpSettings {
-  const { url, apiKey, headers = {}, parallel = 8, cancelTimeoutMs = 5_000 } = options;
+  const { url, apiKey, ca, headers = {}, parallel = 8, cancelTimeoutMs = 5_000 } = options;
   if (!(Number.isInteger(parallel) && parallel >= 1 && parallel <= 65536)) {
     throw new RangeError(`parallel must be a whole number from 1 to 65536, not ${parallel}`);
   }
@@ -95,6 +98,19 @@ export function settingsOf(options: NnrpOptions): NnrpSettings {
     serviceId: options.serviceId,
     onServices: options.onServices ?? (() => {}),
     logger: options.logger ?? silent,
-    connect: options.connect ?? (() => connect(url, connectOptions)),
+    connect: options.connect ?? (() => connectTo(url, ca, connectOptions)),
   };
+}
+
+/** @throws CoreError backend-unavailable for a file that can't be read; what `connect` throws */
+async function connectTo(url: string, ca: string | undefined, options: ConnectOptions): Promise<ClientConnection> {
+  if (ca === undefined) return connect(url, options);
+  let pem: string;
+  try {
+    pem = await readFile(ca, "utf8");
+  } catch (cause) {
+    const detail = `The runtime's ca can't be read; correct the file's name.`;
+    throw new CoreError("backend-unavailable", detail, {}, { cause });
+  }
+  return connect(url, { ...options, tls: { ca: pem } });
 }
