@@ -1,15 +1,37 @@
 import type { Caller } from "../auth/principal.ts";
+import type { SettingsStore } from "../ports/settings-store.ts";
 import { CoreError } from "../problems/core-error.ts";
-import type { Catalog, ResolvedModel } from "./catalog.ts";
+import type { Scheduler } from "../scheduling/scheduler.ts";
+import { type Catalog, laneOf, longName, type ResolvedModel, type Route } from "./catalog.ts";
 import type { CatalogModel } from "./model.ts";
+import { ModelAliases } from "./model-aliases.ts";
 import { resolveFor } from "./usable-models.ts";
 
-/** Loads and unloads models on a caller's behalf, whatever runtime serves them. The door's operation names the scope. */
+export interface ModelLifecycleParts {
+  readonly catalog: Catalog;
+  readonly scheduler: Scheduler;
+  readonly settings: SettingsStore;
+  /** Aliases of the configuration: these can't be changed here. */
+  readonly aliases?: ReadonlyMap<string, string>;
+}
+
+/** Loads, unloads, names and removes models on a caller's behalf, whatever runtime serves them. The door's operation names the scope. */
 export class ModelLifecycle {
   readonly #catalog: Catalog;
+  readonly #scheduler: Scheduler;
+  readonly #configured: ReadonlyMap<string, string>;
+  readonly #aliases: ModelAliases;
 
-  constructor(catalog: Catalog) {
+  constructor({ catalog, scheduler, settings, aliases = new Map() }: ModelLifecycleParts) {
     this.#catalog = catalog;
+    this.#scheduler = scheduler;
+    this.#configured = aliases;
+    this.#aliases = new ModelAliases(settings, (given) => catalog.setAliases(new Map([...given, ...aliases])));
+  }
+
+  /** Reads the kept aliases: to be awaited at the start. */
+  loadAliases(): Promise<void> {
+    return this.#aliases.load();
   }
 
   /**
@@ -46,8 +68,57 @@ export class ModelLifecycle {
     return model;
   }
 
+  /**
+   * Gives a model a further name, which is kept.
+   * @throws CoreError model-not-found, forbidden; invalid-request for a name that can't be; conflict when it is taken.
+   */
+  async alias(alias: string, name: string, caller: Caller): Promise<void> {
+    const { model } = await this.#resolve(name, caller);
+    const taken = this.#configured.has(alias) || (!this.#aliases.has(alias) && this.#catalog.find(alias) !== undefined);
+    if (taken)
+      throw new CoreError("conflict", `'${alias}' is a model's name already; choose another one.`, { param: "alias" });
+    await this.#aliases.set(alias, model.id);
+  }
+
+  /**
+   * Removes a model from every runtime that serves it; `runtime-id/model` from that one only; a name that `alias` gave
+   * just goes itself.
+   * @throws CoreError model-not-found, forbidden; conflict while it is used; unsupported-operation when one of its runtimes
+   * can't remove models: then nothing is removed.
+   */
+  async delete(name: string, caller: Caller): Promise<void> {
+    const { model, routes } = await this.#resolve(name, caller);
+    if (this.#aliases.has(name)) return this.#aliases.delete(name);
+    if (this.#configured.has(name)) {
+      throw new CoreError("conflict", `'${name}' is an alias of the configuration; remove it there.`, { model: name });
+    }
+    const named = routes.filter((route) => longName(route) === name);
+    const meant = named.length > 0 ? named : routes;
+    const deletions = meant.map((route) => {
+      const remove = route.backend.delete?.bind(route.backend);
+      if (remove === undefined) throw cannotDelete(model.id, route);
+      if (this.#scheduler.isBusy(laneOf(route).lane)) throw inUse(model.id);
+      return () => remove(route.model.name);
+    });
+    for (const deletion of deletions) await deletion();
+  }
+
   async #resolve(name: string, caller: Caller): Promise<ResolvedModel> {
     await this.#catalog.ready;
     return resolveFor(this.#catalog, name, caller.principal);
   }
+}
+
+function cannotDelete(model: string, { backend }: Route): CoreError {
+  return new CoreError(
+    "unsupported-operation",
+    `The runtime '${backend.id}' (${backend.kind}) can't delete models; delete '${model}' there.`,
+    { model },
+  );
+}
+
+function inUse(model: string): CoreError {
+  return new CoreError("conflict", `'${model}' is in use; cancel its responses or wait until they have ended.`, {
+    model,
+  });
 }
