@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { TargetFlags as LmspTargetFlags } from "../conformance/lmsp/target-flags.ts";
 import { type ApiProfileFlags, planVariable, resultsVariable } from "../conformance/nnrp/api-profile-flags.ts";
 import type { TargetFlags } from "../conformance/nnrp/target-flags.ts";
 import { type WireTargetFlags, type WireTransport, wireTransports } from "../conformance/nnrp/wire-target-flags.ts";
@@ -6,12 +7,14 @@ import type { ExitCode } from "../exit-codes.ts";
 import { wholeWithin } from "../read-number.ts";
 import type { Surroundings } from "../surroundings.ts";
 
-/** Adds `plenum conformance nnrp`. */
+/** Adds `plenum conformance lmsp` and `plenum conformance nnrp`. */
 export function addConformance(program: Command, around: Surroundings, done: (code: ExitCode) => void): void {
-  const nnrp = program
+  const conformance = program
     .command("conformance")
     .summary("judge implementations of a protocol")
-    .description("Judges implementations of a protocol, this one's among them.")
+    .description("Judges implementations of a protocol, this one's among them.");
+  addJudgeService(conformance, around, done);
+  const nnrp = conformance
     .command("nnrp")
     .summary("judge NNRP and its profile openai-compatible/1")
     .description(
@@ -20,6 +23,40 @@ export function addConformance(program: Command, around: Surroundings, done: (co
   addRunCases(nnrp, around, done);
   addApiProfile(nnrp, around, done);
   addWireTarget(nnrp, around, done);
+}
+
+function addJudgeService(conformance: Command, around: Surroundings, done: (code: ExitCode) => void): void {
+  conformance
+    .command("lmsp <url>")
+    .summary("judge a service that speaks LMSP")
+    .description(
+      "Judges any LMSP service from outside: its document, catalog, problems, streams and their resuming, tasks, tokens, and " +
+        "page 8's rules for the compatible interfaces. It makes and deletes responses of its own and changes nothing else. " +
+        "What the service does not declare is skipped.",
+    )
+    .option("--token <token>", "bearer token (PLENUM_TOKEN)")
+    .option("--other-token <token>", "token of another principal, to whom nothing of the first is there")
+    .option("--model <id>", "answers chats (default: the first that can)")
+    .option("--only <prefix>", "only cases whose id begins so, such as events; may be repeated", collect)
+    .option("--timeout <seconds>", "longest time of a request, 1 … 600", wholeWithin(1, 600), 30)
+    .option("--output <file>", "where the report goes, as JSON")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  plenum conformance lmsp http://127.0.0.1:7411
+  plenum conformance lmsp http://studio.local:7411 --token plenum_… --other-token plenum_… --output report.json
+  plenum conformance lmsp http://127.0.0.1:7411 --only events --only tasks`,
+    )
+    .action(async (url: string, flags: LmspTargetFlags) => {
+      const { judgeService } = await import("../conformance/lmsp/target-command.ts");
+      done(await judgeService(url, flags, around));
+    });
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 function addRunCases(nnrp: Command, around: Surroundings, done: (code: ExitCode) => void): void {

@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import { createCore, createMemoryStorage, MemoryBus, MemoryLeases, randomIds, systemClock } from "@plenum/core";
+import {
+  createCore,
+  createMemoryStorage,
+  MemoryBus,
+  MemoryLeases,
+  MemoryQuotaStore,
+  randomIds,
+  systemClock,
+} from "@plenum/core";
 import { type Listener, type ListenOptions, listen } from "@plenum/nnrp/node";
 import { createNnrpDoor, type Level } from "../doors/nnrp/index.ts";
 import { DeterministicBackend } from "./deterministic-backend.ts";
@@ -41,8 +49,12 @@ export function createConformanceService({ level = 1 }: ConformanceServiceOption
       textRetentionMs: 1000,
       storedRetentionMs: 1000,
       recordBytesTotal: 64 * mebibyte,
+      attempts: 1,
+      tasksQueued: 64,
+      taskRetentionMs: 1000,
     },
     storage: createMemoryStorage({ bytesPerResponse: 4 * mebibyte, bytesTotal: 64 * mebibyte }),
+    quotas: new MemoryQuotaStore(),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
     clock: systemClock,
