@@ -4,11 +4,14 @@ import { join } from "node:path";
 import { forkEngine } from "./fork-engine.ts";
 import { sourceOrBuilt } from "./source-or-built.ts";
 
-/** A file as it was when its digest was taken. */
+/** A model's file as it was when its digest was taken. */
 export interface DigestedFile {
   readonly path: string;
+  /** Of all files together. */
   readonly sizeBytes: number;
   readonly modifiedMs: number;
+  /** Further parts of a split model, in order: the digest is that of all its bytes, one part after the other. */
+  readonly furtherPaths?: readonly string[];
 }
 
 interface Wanted {
@@ -75,7 +78,7 @@ export class Digests {
     const child = this.#child ?? this.#start();
     this.#child = child;
     // A machine that is out of processes or descriptors gives a child that was never there.
-    if (child.connected) child.send(wanted.file.path, () => undefined);
+    if (child.connected) child.send([wanted.file.path, ...(wanted.file.furtherPaths ?? [])], () => undefined);
     else this.#settle(child, undefined);
   }
 

@@ -3,6 +3,7 @@ import { type BackendModel, CoreError } from "@plenum/core";
 import { fitContext, neededBytes } from "./context-fit.ts";
 import type { GpuBuild } from "./gpu/builds.ts";
 import { emulatedBy, type InspectedModel } from "./inspect-model.ts";
+import type { Resident } from "./memory-budget.ts";
 import type { EngineConfig } from "./messages.ts";
 import type { ModelName } from "./model-name.ts";
 import { ModelRunner } from "./model-runner.ts";
@@ -20,21 +21,22 @@ export interface EmbeddedModelSetup {
   /** Bytes that the model may take when its context is chosen. */
   readonly budgetBytes: number;
   readonly engineEntry: URL | undefined;
-  /** Makes room for so many bytes. @throws CoreError insufficient-memory */
-  readonly reserve: (model: EmbeddedModel) => Promise<void>;
+  /** Makes room for it; what it returns is called once the model is loaded, or failed to. @throws CoreError insufficient-memory */
+  readonly reserve: (model: EmbeddedModel) => Promise<() => void>;
   /** The GPU build that models run on; undefined: the processor. */
   readonly gpu: () => Promise<GpuBuild | undefined>;
   readonly onChange: () => void;
 }
 
 /** One model file: what the catalog shows of it, and what runs it. */
-export class EmbeddedModel {
+export class EmbeddedModel implements Resident {
   readonly name: string;
   readonly runner: ModelRunner;
   readonly parallel: number;
   readonly contextTokens: number;
   readonly #setup: EmbeddedModelSetup;
   #digest: string | undefined;
+  #endReservation: () => void = () => {};
 
   constructor(setup: EmbeddedModelSetup) {
     const { settings, options, inspected } = setup;
@@ -49,6 +51,7 @@ export class EmbeddedModel {
       keepAliveMs: settings.keepAliveMs,
       logger: settings.logger,
       prepare: () => this.#prepare(),
+      onStarted: () => this.#endReservation(),
       onChange: setup.onChange,
       ...(chatTemplate === undefined ? {} : { chatTemplate }),
       ...(setup.engineEntry === undefined ? {} : { engineEntry: setup.engineEntry }),
@@ -68,6 +71,22 @@ export class EmbeddedModel {
     const { facts, problem } = this.inspected;
     if (facts === undefined || problem !== undefined) return "none";
     return facts.use === "text" || facts.use === "embedding" ? facts.use : "none";
+  }
+
+  get residentBytes(): number | undefined {
+    return this.runner.memoryBytes;
+  }
+
+  get isIdle(): boolean {
+    return this.runner.isIdle;
+  }
+
+  get lastUsedMs(): number {
+    return this.runner.lastUsedMs;
+  }
+
+  evict(): Promise<void> {
+    return this.runner.unload();
   }
 
   /** Bytes that it takes when loaded, by estimate. */
@@ -169,7 +188,7 @@ export class EmbeddedModel {
 
   async #prepare(): Promise<EngineConfig> {
     const gpu = await this.#setup.gpu();
-    await this.#setup.reserve(this);
+    this.#endReservation = await this.#setup.reserve(this);
     const { inspected, settings } = this.#setup;
     return {
       modelPath: inspected.file.path,

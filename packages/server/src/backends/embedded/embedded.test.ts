@@ -421,7 +421,7 @@ describe.skipIf(missingModels !== undefined)("embedded backend with bad files", 
   });
 
   test("too little memory is said before an engine is started", async () => {
-    const backend = createEmbeddedBackend({ paths: [chatModelFile()], memoryLimitBytes: 100e6 });
+    const backend = createEmbeddedBackend({ paths: [chatModelFile()], memoryLimit: 100e6 });
     const error = await failure(backend.respond(chat("x"), () => undefined, never));
     expect(error).toMatchObject({ code: "insufficient-memory" });
     expect(error.details.requested).toBeGreaterThan(error.details.limit ?? 0);

@@ -70,6 +70,10 @@ export function notFound(model: string): CoreError {
   });
 }
 
+export function inUse(model: string): CoreError {
+  return new CoreError("conflict", `${model} is in use; wait until its responses have ended.`, { model });
+}
+
 /** @param capability in the catalog's words @param what what was asked for, as "chat with" */
 export function unsupported(model: string, capability: string, what: string): CoreError {
   return new CoreError("unsupported-capability", `${model} can't ${what}; choose a model that can.`, {

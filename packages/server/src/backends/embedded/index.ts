@@ -3,9 +3,9 @@ import type { Backend, BackendEmbedding, BackendRequest, BackendSink, EmbeddingR
 import { abortable } from "./abortable.ts";
 import { embedOn } from "./embed.ts";
 import type { EmbeddedModel } from "./embedded-model.ts";
-import { invalid, notFound, unsupported } from "./errors.ts";
+import { inUse, invalid, notFound, unsupported } from "./errors.ts";
 import { ModelCatalog } from "./model-catalog.ts";
-import { type EmbeddedBackendOptions, settingsOf } from "./options.ts";
+import { type EmbeddedBackendOptions, type EmbeddedSettings, settingsOf } from "./options.ts";
 import { checkRequest } from "./request.ts";
 import { respondOn } from "./respond.ts";
 
@@ -16,6 +16,8 @@ export interface EmbeddedBackend extends Backend {
   readonly ready: Promise<void>;
   /** Looks at the files again, after one was added, changed or removed. */
   rescan(): Promise<void>;
+  /** Names of the models whose first files these are; a file that is no model has none. */
+  namesOf(paths: readonly string[]): readonly string[];
   /** Engine children that run now. */
   processes(): readonly { readonly model: string; readonly pid: number }[];
 }
@@ -33,19 +35,21 @@ export function createEmbeddedBackend(
   const ready = catalog.scan().catch((error: unknown) => {
     settings.logger.warn({ error }, "model files could not be looked at");
   });
-  return new Embedded(settings.id, catalog, ready);
+  return new Embedded(settings, catalog, ready);
 }
 
 class Embedded implements EmbeddedBackend {
   readonly id: string;
   readonly kind = "llama.cpp";
   readonly ready: Promise<void>;
+  readonly delete?: (model: string) => Promise<void>;
   readonly #catalog: ModelCatalog;
 
-  constructor(id: string, catalog: ModelCatalog, ready: Promise<void>) {
+  constructor({ id, removeModel }: EmbeddedSettings, catalog: ModelCatalog, ready: Promise<void>) {
     this.id = id;
     this.#catalog = catalog;
     this.ready = ready;
+    if (removeModel !== undefined) this.delete = (name) => this.#delete(name, removeModel);
   }
 
   models() {
@@ -58,6 +62,10 @@ class Embedded implements EmbeddedBackend {
 
   rescan(): Promise<void> {
     return this.#catalog.scan();
+  }
+
+  namesOf(paths: readonly string[]): readonly string[] {
+    return this.#catalog.models.flatMap(({ name, inspected }) => (paths.includes(inspected.file.path) ? [name] : []));
   }
 
   processes() {
@@ -119,6 +127,15 @@ class Embedded implements EmbeddedBackend {
     const model = this.#catalog.find(name);
     if (model === undefined) throw notFound(name);
     await model.runner.unload();
+  }
+
+  async #delete(name: string, remove: (path: string) => Promise<void>): Promise<void> {
+    const model = this.#catalog.find(name);
+    if (model === undefined) throw notFound(name);
+    if (model.runner.isInUse) throw inUse(name);
+    await model.runner.unload();
+    await remove(model.inspected.file.path);
+    await this.#catalog.scan();
   }
 
   close(): Promise<void> {

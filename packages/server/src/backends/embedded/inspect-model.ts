@@ -1,14 +1,14 @@
 import { basename } from "node:path";
 import { type Capability, CoreError, type ModelDetails, toCoreError } from "@plenum/core";
 import { createChatFormat } from "./chat-format/index.ts";
-import type { DigestedFile } from "./digests.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf/header.ts";
 import { GgufFormatError } from "./gguf/header-reader.ts";
 import { type ModelFacts, modelFacts } from "./gguf/model-facts.ts";
+import type { ModelFile } from "./model-files.ts";
 
 /** A model file after its header was read. */
 export interface InspectedModel {
-  readonly file: DigestedFile;
+  readonly file: ModelFile;
   /** Undefined when the file can't be used; `problem` then says why. */
   readonly facts: ModelFacts | undefined;
   readonly problem: string | undefined;
@@ -21,9 +21,9 @@ export interface InspectedModel {
 const longestMetadataText = 1_024;
 
 /** Reads what the catalog shows of a file. Never throws: a file that can't be used is a model with a problem. */
-export async function inspectModel(file: DigestedFile): Promise<InspectedModel> {
+export async function inspectModel(file: ModelFile): Promise<InspectedModel> {
   try {
-    const header = await readGgufHeader(file.path);
+    const header = await readWholeHeader(file);
     const facts = modelFacts(header);
     const problem =
       facts.use === "reranking"
@@ -44,6 +44,17 @@ export async function inspectModel(file: DigestedFile): Promise<InspectedModel> 
   }
 }
 
+/** The first file's header with the weights of all parts counted. */
+async function readWholeHeader({ path, furtherPaths = [], missingParts = [] }: ModelFile): Promise<GgufHeader> {
+  const header = await readGgufHeader(path);
+  if (missingParts.length > 0) {
+    throw new GgufFormatError(`is part of a split model of which ${missingParts.join(", ")} is missing`);
+  }
+  let { parameters } = header;
+  for (const further of furtherPaths) parameters += (await readGgufHeader(further)).parameters;
+  return { ...header, parameters };
+}
+
 /** Capabilities that are not the model's own but made by this backend. */
 export function emulatedBy({ format }: InspectedModel): readonly Capability[] {
   return format.tools && format.toolsEmulated ? ["tools"] : [];
@@ -58,7 +69,7 @@ function formatOf(facts: ModelFacts): InspectedModel["format"] {
   }).capabilities;
 }
 
-function detailsOf(header: GgufHeader, facts: ModelFacts, file: DigestedFile): ModelDetails {
+function detailsOf(header: GgufHeader, facts: ModelFacts, file: ModelFile): ModelDetails {
   const short = [...header.metadata].filter(([key, value]) => {
     return key !== "tokenizer.chat_template" && !(typeof value === "string" && value.length > longestMetadataText);
   });

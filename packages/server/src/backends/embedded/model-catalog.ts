@@ -1,13 +1,13 @@
 import { basename } from "node:path";
-import { CoreError } from "@plenum/core";
-import { type DigestedFile, Digests } from "./digests.ts";
+import { Digests } from "./digests.ts";
 import { EmbeddedModel, modelOptions } from "./embedded-model.ts";
 import type { GpuBuild } from "./gpu/builds.ts";
 import { chooseBuild } from "./gpu/choose-build.ts";
 import { inspectModel } from "./inspect-model.ts";
 import { libraryProblem } from "./library-version.ts";
 import { availableBytes } from "./memory.ts";
-import { findModelFiles } from "./model-files.ts";
+import { MemoryBudget } from "./memory-budget.ts";
+import { findModelFiles, type ModelFile } from "./model-files.ts";
 import { type ModelName, nameModel } from "./model-name.ts";
 import type { EmbeddedSettings } from "./options.ts";
 
@@ -21,6 +21,7 @@ export class ModelCatalog {
   readonly #engineEntry: URL | undefined;
   readonly #listeners = new Set<() => void>();
   #models: readonly EmbeddedModel[] = [];
+  readonly #budget: MemoryBudget;
   readonly #gpu: Promise<GpuBuild | undefined>;
   /** Put before what a file says of itself: with a wrong library none can be used. */
   readonly #libraryProblem: { readonly problem?: string };
@@ -35,6 +36,12 @@ export class ModelCatalog {
     const problem = libraryProblem(libraryVersion);
     this.#libraryProblem = problem === undefined ? {} : { problem };
     if (problem !== undefined) logger.warn({ problem }, "the embedded engine can't be used");
+    this.#budget = new MemoryBudget({
+      limitBytes: settings.memoryLimitBytes,
+      freeBytes: availableBytes,
+      residents: () => this.#models,
+      onEvict: (model, other) => logger.info({ model, for: other }, "model unloaded to make room"),
+    });
     this.#gpu = chooseBuild({ setting, home, logger, signal: this.#closing.signal });
   }
 
@@ -71,7 +78,8 @@ export class ModelCatalog {
   }
 
   async #scan(): Promise<void> {
-    const files = await findModelFiles(this.#settings.paths);
+    const { paths, furtherPaths } = this.#settings;
+    const files = await findModelFiles([...paths, ...furtherPaths()]);
     const names = new Set<string>();
     const models: EmbeddedModel[] = [];
     const stale = new Set(this.#models);
@@ -92,7 +100,7 @@ export class ModelCatalog {
     });
   }
 
-  async #open(file: DigestedFile, taken: ReadonlySet<string>): Promise<EmbeddedModel | undefined> {
+  async #open(file: ModelFile, taken: ReadonlySet<string>): Promise<EmbeddedModel | undefined> {
     const inspected = await inspectModel(file);
     if (inspected.facts?.use === "other") return undefined;
     const { problem } = inspected;
@@ -105,10 +113,9 @@ export class ModelCatalog {
       name,
       settings: this.#settings,
       options,
-      budgetBytes:
-        Math.min(availableBytes(), this.#settings.memoryLimitBytes ?? Number.POSITIVE_INFINITY) * contextShare,
+      budgetBytes: Math.min(availableBytes(), this.#settings.memoryLimitBytes) * contextShare,
       engineEntry: this.#engineEntry,
-      reserve: (model) => this.#reserve(model),
+      reserve: (model) => this.#budget.reserve(model, model.neededBytes),
       gpu: () => this.#gpu,
       onChange: () => this.#changed(),
     });
@@ -123,27 +130,12 @@ export class ModelCatalog {
     }
   }
 
-  /** Unloads idle models, longest unused first, until the model fits. @throws CoreError insufficient-memory */
-  async #reserve(model: EmbeddedModel): Promise<void> {
-    const others = this.#models.filter((other) => other !== model);
-    for (;;) {
-      const used = others.reduce((sum, other) => sum + (other.runner.memoryBytes ?? 0), 0);
-      const room = Math.min(availableBytes(), (this.#settings.memoryLimitBytes ?? Number.POSITIVE_INFINITY) - used);
-      if (model.neededBytes <= room) return;
-      const idle = others.filter((other) => other.runner.isIdle);
-      const oldest = idle.sort((a, b) => a.runner.lastUsedMs - b.runner.lastUsedMs)[0];
-      if (oldest === undefined) throw tooLarge(model, room);
-      this.#settings.logger.info({ model: oldest.name, for: model.name }, "model unloaded to make room");
-      await oldest.runner.unload();
-    }
-  }
-
   #changed(): void {
     for (const listener of [...this.#listeners]) listener();
   }
 }
 
-function isSame(a: DigestedFile, b: DigestedFile): boolean {
+function isSame(a: ModelFile, b: ModelFile): boolean {
   return a.path === b.path && a.sizeBytes === b.sizeBytes && a.modifiedMs === b.modifiedMs;
 }
 
@@ -153,11 +145,4 @@ function freeName(made: ModelName, taken: ReadonlySet<string>): ModelName {
   let name = made.longName;
   for (let number = 2; taken.has(name); number++) name = `${made.longName}-${number}`;
   return { ...made, name, aliases: [] };
-}
-
-function tooLarge(model: EmbeddedModel, room: number): CoreError {
-  const megabytes = (bytes: number) => Math.max(0, Math.round(bytes / 1e6));
-  const detail = `${model.name} needs about ${megabytes(model.neededBytes)} MB and ${megabytes(room)} MB are free; lower its contextTokens or parallel, or wait until other models are idle.`;
-  const details = { model: model.name, limit: Math.max(0, room), requested: model.neededBytes };
-  return new CoreError("insufficient-memory", detail, details);
 }

@@ -27,7 +27,7 @@ export interface ModelFit {
 /** Looks at the files as the backend would, and starts nothing. Never rejects. */
 export async function findModelFits(options: EmbeddedBackendOptions): Promise<readonly ModelFit[]> {
   const settings = settingsOf(options);
-  const freeBytes = availableBytes();
+  const freeBytes = Math.min(availableBytes(), settings.memoryLimitBytes);
   const fits: ModelFit[] = [];
   for (const file of await findModelFiles(settings.paths)) {
     const inspected = await inspectModel(file);
@@ -41,7 +41,7 @@ export async function findModelFits(options: EmbeddedBackendOptions): Promise<re
       options: own,
       budgetBytes: freeBytes * contextShare,
       engineEntry: undefined,
-      reserve: async () => undefined,
+      reserve: async () => () => undefined,
       gpu: async () => undefined,
       onChange: () => undefined,
     });

@@ -31,6 +31,8 @@ export interface ModelRunnerOptions {
   readonly engineEntry?: URL;
   /** Makes room for the model and says how it is to be loaded. @throws CoreError insufficient-memory */
   readonly prepare: () => Promise<EngineConfig>;
+  /** After each start, whether it came to a loaded model or not. */
+  readonly onStarted?: () => void;
   /** After each change of what the catalog shows. */
   readonly onChange: () => void;
 }
@@ -75,6 +77,11 @@ export class ModelRunner {
 
   get expiresAtMs(): number | undefined {
     return this.#expiresAtMs;
+  }
+
+  /** True: a request runs on it, or waits for it to load. */
+  get isInUse(): boolean {
+    return this.#active > 0;
   }
 
   /** True: loaded, and nobody uses it. */
@@ -180,6 +187,7 @@ export class ModelRunner {
       this.#noteLoadFailure(toCoreError(error));
       throw error;
     } finally {
+      this.#options.onStarted?.();
       this.#options.onChange();
     }
   }

@@ -1,5 +1,6 @@
 import type { GpuSetting } from "./gpu/builds.ts";
 import { installedVersion } from "./library-version.ts";
+import { budgetBytes } from "./memory.ts";
 
 /** Where the backend writes what an operator should know; pino's loggers fit. Never gets prompts or answers. */
 export interface EmbeddedLogger {
@@ -24,6 +25,13 @@ export interface EmbeddedBackendOptions {
   readonly id?: string;
   /** GGUF files, and folders that are searched for them, three levels deep. Missing ones are no error. */
   readonly paths: readonly string[];
+  /** Further files and folders, asked at each look. @default none */
+  readonly furtherPaths?: () => readonly string[];
+  /**
+   * Removes a model's files, or ends their being among `furtherPaths`. Absent: models can't be deleted.
+   * @param path of its first file
+   */
+  readonly removeModel?: (path: string) => Promise<void>;
   /** Settings by file name (last part of the path) or by the name made from it. */
   readonly models?: Readonly<Record<string, EmbeddedModelOptions>>;
   /** Responses at once for each model; each takes its own context. 1 … 64. @default 4 */
@@ -36,8 +44,8 @@ export interface EmbeddedBackendOptions {
   readonly loadTimeoutMs?: number;
   /** Milliseconds that an idle model stays loaded, unless a request says otherwise; -1: for ever. @default 1800000 */
   readonly keepAliveMs?: number;
-  /** Bytes that all loaded models may take together. @default what the machine or container has free */
-  readonly memoryLimitBytes?: number;
+  /** Bytes that all loaded models may take together; up to 1: a share of the memory of machine or container. @default 0.8 */
+  readonly memoryLimit?: number;
   /** Which build of the engine runs the models. @default "auto" */
   readonly gpu?: GpuSetting;
   /** Folder of state, where `plenum engine add` puts GPU builds. Absent: there are none. */
@@ -54,7 +62,7 @@ export interface EmbeddedBackendOptions {
 export interface EmbeddedSettings
   extends Omit<
     EmbeddedBackendOptions,
-    "contextTokens" | "threads" | "memoryLimitBytes" | "home" | "libraryVersion" | "cacheFolder"
+    "contextTokens" | "threads" | "memoryLimit" | "home" | "libraryVersion" | "cacheFolder"
   > {
   readonly id: string;
   readonly models: Readonly<Record<string, EmbeddedModelOptions>>;
@@ -63,7 +71,8 @@ export interface EmbeddedSettings
   readonly threads: number | undefined;
   readonly loadTimeoutMs: number;
   readonly keepAliveMs: number;
-  readonly memoryLimitBytes: number | undefined;
+  readonly memoryLimitBytes: number;
+  readonly furtherPaths: () => readonly string[];
   readonly gpu: GpuSetting;
   readonly home: string | undefined;
   readonly libraryVersion: string | undefined;
@@ -81,13 +90,15 @@ export function settingsOf(options: EmbeddedBackendOptions): EmbeddedSettings {
   return {
     id: options.id ?? "embedded",
     paths: options.paths,
+    furtherPaths: options.furtherPaths ?? (() => []),
+    ...(options.removeModel !== undefined && { removeModel: options.removeModel }),
     models: options.models ?? {},
     parallel,
     contextTokens: options.contextTokens,
     threads: options.threads,
     loadTimeoutMs: options.loadTimeoutMs ?? 120_000,
     keepAliveMs: options.keepAliveMs ?? 1_800_000,
-    memoryLimitBytes: options.memoryLimitBytes,
+    memoryLimitBytes: budgetBytes(options.memoryLimit),
     gpu: options.gpu ?? "auto",
     home: options.home,
     libraryVersion: options.libraryVersion ?? installedVersion(),
