@@ -44,11 +44,17 @@ const askAgainAfter = 0.8;
 
 /** The records of one service type as they are known now. Pure: the caller brings packets and the time. */
 export class ServiceRecords {
+  readonly #accepts: (address: string) => boolean;
   /** By the instance's whole name in lower case, as are the others. */
   readonly #pointers = new Map<string, Kept<string>>();
   readonly #places = new Map<string, Kept<{ readonly port: number; readonly target: string }>>();
   readonly #texts = new Map<string, Kept<ServiceTxt | undefined>>();
   readonly #addresses = new Map<string, Map<string, Kept<string>>>();
+
+  /** @param accepts says which addresses are kept */
+  constructor(accepts: (address: string) => boolean = isReachable) {
+    this.#accepts = accepts;
+  }
 
   /** Takes the records of a packet; those of other services are passed over. */
   take({ answers: told = [], additionals = [] }: RecordPacket, nowMs: number): void {
@@ -57,7 +63,8 @@ export class ServiceRecords {
     for (const answer of answers) if (answer.type === "PTR") this.#takePointer(answer, nowMs);
     for (const answer of answers)
       if (answer.type === "SRV" || answer.type === "TXT") this.#takeOfInstance(answer, nowMs);
-    for (const answer of answers) if (answer.type === "A" || answer.type === "AAAA") this.#takeAddress(answer, nowMs);
+    const targets = this.#targets();
+    for (const answer of answers) if (targets.has(answer.name.toLowerCase())) this.#takeAddress(answer, nowMs);
   }
 
   /** Services of which everything is known, in order of their names. */
@@ -101,14 +108,6 @@ export class ServiceRecords {
     return known.slice(0, mostKnownAnswers);
   }
 
-  /** Everything told of an instance is false: it is asked for anew when it shows again. */
-  forget(instance: string): void {
-    const name = `${instance}.${serviceType}`.toLowerCase();
-    this.#pointers.delete(name);
-    this.#places.delete(name);
-    this.#texts.delete(name);
-  }
-
   #takePointer(answer: Extract<Answer, { data: string }>, nowMs: number): void {
     if (answer.name.toLowerCase() !== serviceType || !isInstanceName(answer.data)) return;
     const name = answer.data.toLowerCase();
@@ -134,23 +133,27 @@ export class ServiceRecords {
   #takeAddress(answer: Answer, nowMs: number): void {
     if (answer.type !== "A" && answer.type !== "AAAA") return;
     const host = answer.name.toLowerCase();
-    if (![...this.#places.values()].some(({ data }) => data.target === host)) return;
     const addresses = this.#addresses.get(host) ?? new Map<string, Kept<string>>();
-    if (answer.flush === true && isReachable(answer.data)) {
+    if (answer.flush === true && this.#accepts(answer.data)) {
       for (const [address, { receivedAtMs }] of addresses) {
         if (isIP(address) === isIP(answer.data) && nowMs - receivedAtMs > flushAfterMs) addresses.delete(address);
       }
     }
     if (answer.ttl === 0) addresses.delete(answer.data);
-    else if (isReachable(answer.data) && (addresses.has(answer.data) || addresses.size < most.addresses)) {
+    else if (this.#accepts(answer.data) && (addresses.has(answer.data) || addresses.size < most.addresses)) {
       addresses.set(answer.data, keep(answer.data, answer.ttl, nowMs));
     }
     if (this.#addresses.has(host) || this.#addresses.size < most.hosts) this.#addresses.set(host, addresses);
   }
 
+  /** Hosts that a known service is on. */
+  #targets(): ReadonlySet<string> {
+    return new Set([...this.#places.values()].map(({ data }) => data.target));
+  }
+
   #forgetOld(nowMs: number): void {
     for (const kept of [this.#pointers, this.#places, this.#texts]) dropOld(kept, nowMs);
-    const targets = new Set([...this.#places.values()].map(({ data }) => data.target));
+    const targets = this.#targets();
     for (const [host, addresses] of this.#addresses) {
       dropOld(addresses, nowMs);
       if (!targets.has(host)) this.#addresses.delete(host);

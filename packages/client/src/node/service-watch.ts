@@ -33,6 +33,8 @@ export interface WatchServicesOptions {
   readonly onFault?: (error: Error) => void;
   /** @default every network of this machine */
   readonly open?: OpenMulticast;
+  /** Which addresses are asked. @default those that another machine can have */
+  readonly accepts?: (address: string) => boolean;
 }
 
 /** Services of the local network as they come and go. */
@@ -78,7 +80,7 @@ const mostGone = 64;
 
 class Watch implements ServiceWatch {
   readonly #options: WatchServicesOptions;
-  readonly #records = new ServiceRecords();
+  readonly #records: ServiceRecords;
   readonly #listeners = new Set<() => void>();
   /** By instance. */
   readonly #entries = new Map<string, Entry>();
@@ -93,6 +95,7 @@ class Watch implements ServiceWatch {
 
   constructor(options: WatchServicesOptions) {
     this.#options = options;
+    this.#records = new ServiceRecords(options.accepts);
     this.#multicast = (options.open ?? openMulticast)({
       onResponse: (packet) => {
         this.#records.take(packet, performance.now());
