@@ -4,9 +4,9 @@ const finalBinary = 0x82;
 const longestHeader = 10;
 
 /** Frames each message of `bytes`, which ends at its offset in `ends`, back to back: one buffer for one write. */
-export function frameMessages(bytes: Uint8Array, ends: readonly number[]): Uint8Array {
-  const framed = new Uint8Array(bytes.byteLength + ends.length * longestHeader);
-  const view = new DataView(framed.buffer);
+export function frameMessages(bytes: Uint8Array, ends: readonly number[]): Buffer {
+  // From the pool: memory of its own costs more than the frame.
+  const framed = Buffer.allocUnsafe(bytes.byteLength + ends.length * longestHeader);
   let from = 0;
   let at = 0;
   for (const end of ends) {
@@ -17,11 +17,12 @@ export function frameMessages(bytes: Uint8Array, ends: readonly number[]): Uint8
       at += 2;
     } else if (length < 0x1_0000) {
       framed[at + 1] = 126;
-      view.setUint16(at + 2, length);
+      framed.writeUInt16BE(length, at + 2);
       at += 4;
     } else {
       framed[at + 1] = 127;
-      view.setUint32(at + 6, length);
+      framed.writeUInt32BE(0, at + 2);
+      framed.writeUInt32BE(length, at + 6);
       at += longestHeader;
     }
     framed.set(from === 0 && end === bytes.byteLength ? bytes : bytes.subarray(from, end), at);
