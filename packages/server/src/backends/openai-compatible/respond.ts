@@ -3,6 +3,7 @@ import { type BackendModel, type BackendRequest, type BackendSink, CoreError } f
 import { forcedCall } from "../shared/forced-call.ts";
 import { OutputWatch } from "../shared/output-watch.ts";
 import { shorten } from "../shared/shorten.ts";
+import { traceHeaders } from "../shared/trace-headers.ts";
 import type { Upstream, UpstreamReader } from "../shared/upstream.ts";
 import { upstreamError } from "../shared/upstream-errors.ts";
 import { answerTooLong, BodyCollector, webPageError } from "../shared/upstream-handler.ts";
@@ -88,7 +89,7 @@ async function attempt(
   // Its head comes with the answer, so there is no other sign that it runs.
   if (inOnePiece) answer.accept({ isWhole: true });
   const headTimeoutMs = inOnePiece ? settings.wholeTimeoutMs : undefined;
-  await upstream.stream({ method: "POST", path, body, signal, headTimeoutMs }, call);
+  await upstream.stream({ method: "POST", path, body, ...traceHeaders(request), signal, headTimeoutMs }, call);
   call.end();
 }
 
@@ -128,7 +129,7 @@ class AnswerCall implements UpstreamReader {
 
   /** The end of the body. */
   end(): void {
-    if (this.#form === "whole") this.#answer.takeWhole(this.#whole.answer().text);
+    if (this.#form === "whole") this.#answer.takeWhole(this.#whole.text());
     this.#answer.end();
   }
 }

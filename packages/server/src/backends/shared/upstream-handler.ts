@@ -8,6 +8,9 @@ type Headers = Readonly<Record<string, string>>;
 /** Bytes of an error's body that are read. */
 const maxErrorBytes = 256 * 1024;
 
+/** Drops a byte-order mark; it keeps nothing between two texts. */
+const decoder = new TextDecoder();
+
 /** Collects a body up to a limit in bytes. */
 export class BodyCollector {
   readonly #limitBytes: number;
@@ -33,10 +36,14 @@ export class BodyCollector {
     return true;
   }
 
+  /** All that has come. */
+  text(): string {
+    return decoder.decode(Buffer.concat(this.#chunks, this.#bytes));
+  }
+
   answer(): UpstreamAnswer {
     // What is compressed tells nothing; only errors come here with it.
-    const bytes = isCompressed(this.#headers) ? new Uint8Array() : Buffer.concat(this.#chunks, this.#bytes);
-    const text = new TextDecoder().decode(bytes);
+    const text = isCompressed(this.#headers) ? "" : this.text();
     return { status: this.#status, headers: this.#headers, body: parsed(text), text };
   }
 }
