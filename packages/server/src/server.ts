@@ -3,10 +3,12 @@ import {
   type Backend,
   type Core,
   type CoreError,
+  createBatchExecutor,
   createCore,
   createMemoryStorage,
   MemoryBus,
   MemoryLeases,
+  MemoryQuotaStore,
   type Neighbourhood,
   type Observer,
   problems,
@@ -18,18 +20,19 @@ import { schemaVersion } from "@plenum/profile";
 import type { Logger } from "pino";
 import {
   type Config,
-  exposureProblem,
+  exposedAddress,
   isLoopbackHost,
   listenPlace,
   type NnrpConfig,
   type TlsFiles,
 } from "./config/index.ts";
 import { type ConfiguredBackends, createBackends } from "./create-backends.ts";
-import { type Asker, createLmspDoor, type InterfaceEntry } from "./doors/lmsp/index.ts";
+import { type Asker, createLmspDoor, type InterfaceEntry, type ServiceFacts, toBatchLine } from "./doors/lmsp/index.ts";
 import { capabilitiesPath, createNnrpDoor, type NnrpDoor, webSocketPath } from "./doors/nnrp/index.ts";
 import { createOllamaDoor } from "./doors/ollama/index.ts";
 import { createOpenaiDoor } from "./doors/openai/index.ts";
 import type { Door } from "./doors/shared/door.ts";
+import { createFirstToken } from "./first-token.ts";
 import { HttpService } from "./http/http-service.ts";
 import { LocalNetwork } from "./local-network.ts";
 import { causeOf, createLogObserver } from "./log-observer.ts";
@@ -62,6 +65,8 @@ export interface PlenumServer {
   /** The doors that are open. */
   readonly interfaces: readonly { readonly kind: string; readonly url: string }[];
   readonly core: Core;
+  /** File with the first token, which this start has made. Absent: there was one, or none is needed. */
+  readonly madeTokenFile?: string;
   /** Open connections to the listener. */
   connections(): Promise<number>;
   /**
@@ -73,11 +78,10 @@ export interface PlenumServer {
 
 /**
  * The composition root: here doors, backends and stores meet.
- * @throws Error when the service would be open to a network without a token.
+ * @throws Error when the first token of a service that strangers can reach can't be written, or for wrong TLS files.
  */
 export async function createServer(config: Config, options: ServerOptions = {}): Promise<PlenumServer> {
-  const exposure = exposureProblem(config);
-  if (exposure !== undefined) throw new Error(exposure);
+  const tls = config.tls === undefined ? {} : { tls: readTlsPair(config.tls) };
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
   const history = new MetricsHistory(systemClock);
@@ -95,10 +99,14 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     host: config.host,
     isOn: config.discovery,
     kinds: () => [...new Set(doors.map(({ kind }) => kind))],
+    authRequired: () => core.authenticator.isRequired,
     logger,
   });
   const observer = joinObservers(metrics.observer, history.observer, createLogObserver(logger));
   const core = createServiceCore(config, { ...configured, backends }, network, observer);
+  await core.authenticator.load();
+  const madeTokenFile = core.authenticator.isRequired ? await createFirstToken(core, config.home) : undefined;
+  registerExecutors(core);
   metrics.watch(core);
   history.watch(core);
   const readiness = watchReadiness(core);
@@ -116,6 +124,8 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     port: config.port,
     hosts: config.hosts,
     corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+    ...tls,
     ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
     requestBytes: config.limits.requestBytes,
     headerTimeoutMs: config.limits.headerTimeoutMs,
@@ -128,13 +138,17 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     ],
     operator: { isReady: () => readiness.isReady, metrics: () => metrics.text() },
     onProblem: (error, { method, path, requestId }) => logProblem(logger, error, { method, path, requestId }),
-    onAnswered: ({ method, path, requestId }, status) => logger.debug({ method, path, status, requestId }, "answered"),
+    onAnswered: ({ method, path, requestId, headers: { traceparent } }, status) =>
+      logger.debug({ method, path, status, requestId, traceparent }, "answered"),
   });
-  const url = (): string => `http://${urlHost(config.host)}:${http.port}`;
+  const scheme = config.tls === undefined ? "http" : "https";
+  const url = (): string => `${scheme}://${urlHost(config.host)}:${http.port}`;
   return {
     core,
+    ...(madeTokenFile === undefined ? {} : { madeTokenFile }),
     async listen() {
       await core.runtimes.restore();
+      await core.recover();
       const { tls } = config;
       listeners = await openListeners(nnrp.server, config.nnrp.listen, tls && (() => readTlsPair(tls)));
       try {
@@ -143,7 +157,7 @@ export async function createServer(config: Config, options: ServerOptions = {}):
         await closeListeners(listeners);
         throw error;
       }
-      if (tls !== undefined) unwatchTls = watchTls(tls, listeners, logger);
+      if (tls !== undefined) unwatchTls = watchTls(tls, [http, ...listeners], logger);
       network.open(url());
       void loadFirstModel(core, logger);
     },
@@ -179,6 +193,7 @@ function createServiceCore(
     runtimes,
     neighbourhood,
     tokens: auth.tokens.map(({ tokenSha256, ...token }) => ({ ...token, sha256: tokenSha256 })),
+    mayBeOpen: config.insecureOpen || exposedAddress(config) === undefined,
     limits: {
       queued: limits.queue,
       queuedPerKey: limits.queuePerPrincipal ?? Math.ceil(limits.queue * 0.75),
@@ -187,11 +202,15 @@ function createServiceCore(
       textRetentionMs: limits.textRetentionMs,
       storedRetentionMs: limits.eventRetentionMs,
       recordBytesTotal: limits.logBytesTotal,
+      attempts: 3,
+      tasksQueued: limits.queue,
+      taskRetentionMs: 7 * 24 * 3_600_000,
     },
     storage: createMemoryStorage({
       bytesPerResponse: limits.logBytesPerResponse,
       bytesTotal: limits.logBytesTotal,
     }),
+    quotas: new MemoryQuotaStore(),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
     clock: systemClock,
@@ -199,6 +218,11 @@ function createServiceCore(
     sha256: (text) => createHash("sha256").update(text).digest("hex"),
     observer,
   });
+}
+
+/** Kinds of tasks that this service offers beside background responses (LMSP §7). */
+function registerExecutors({ tasks, responses, storage, clock }: Core): void {
+  tasks.register(createBatchExecutor({ responses, store: storage.tasks, clock, toLine: toBatchLine }));
 }
 
 function createServiceNnrpDoor(
@@ -219,6 +243,7 @@ function createServiceNnrpDoor(
       idleMs: config.idleTimeoutMs === 0 ? Number.POSITIVE_INFINITY : config.idleTimeoutMs,
     },
     onProblem: (error, request) => logProblem(logger, error, { door: "nnrp", ...request }),
+    onRequest: (request) => logger.debug({ door: "nnrp", ...request }, "asked"),
     onEvent: ({ event, ...facts }) => logger.debug({ door: "nnrp", ...facts }, event),
     onFault: (error) => logger.error({ door: "nnrp", cause: String(error) }, "fault"),
   });
@@ -226,7 +251,7 @@ function createServiceNnrpDoor(
 
 function createDoors(
   config: Config,
-  identity: { readonly id: string; readonly instance: string },
+  identity: Pick<ServiceFacts, "id" | "instance" | "history">,
   nnrpPages: Door,
   furtherInterfaces: (asker: Asker) => readonly InterfaceEntry[],
 ): readonly Door[] {
@@ -290,7 +315,7 @@ function nnrpInterfaces(nnrp: NnrpDoor, listeners: readonly Listener[], { origin
 }
 
 /** @returns a function that ends it */
-function watchTls(files: TlsFiles, listeners: readonly Listener[], logger: Logger): () => void {
+function watchTls(files: TlsFiles, listeners: readonly Pick<Listener, "renew">[], logger: Logger): () => void {
   return watchTlsFiles(files, {
     onPair: (pair) => {
       for (const listener of listeners) listener.renew(pair);

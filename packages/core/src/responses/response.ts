@@ -62,6 +62,8 @@ export type DoorKind = "lmsp" | "openai" | "ollama" | "nnrp";
 export interface Response {
   readonly id: string;
   readonly status: ResponseStatus;
+  /** It is its own task (LMSP §7). Absent: it is none. */
+  readonly background?: true;
   /** Catalog id, also when the client used an alias. */
   readonly model: string;
   readonly door: DoorKind;

@@ -476,6 +476,7 @@ export class Responses {
       createdAt,
       metadata: request.metadata,
     };
+    if (request.background) response.background = true;
     if (deadlineMs !== undefined) response.deadlineMs = deadlineMs;
     if (previousResponseId !== undefined) response.previousResponseId = previousResponseId;
     return response;

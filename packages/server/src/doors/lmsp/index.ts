@@ -3,6 +3,7 @@ import { renderProblem } from "./errors.ts";
 import { createOperations } from "./operations/index.ts";
 import type { ServiceFacts } from "./service-document.ts";
 
+export { toBatchLine } from "./batch-lines.ts";
 export type { Asker, InterfaceEntry, ServiceFacts } from "./service-document.ts";
 
 /** The native interface. */

@@ -389,7 +389,7 @@ describe("lmsp door", () => {
       "invalid-request",
       undefined,
     ],
-    ["background", post({ background: true }), 400, "invalid-request", "background"],
+    ["background", post({ background: "yes" }), 400, "invalid-request", "background"],
     ["invalid JSON", { ...post({}), body: '{"model":' }, 400, "invalid-json", undefined],
     ["no body", { ...post({}), body: "" }, 400, "invalid-json", undefined],
     ["a list as the body", { ...post({}), body: [] }, 400, "invalid-request", undefined],

@@ -41,6 +41,7 @@ describe("the reference page and the code say the same", () => {
     const types: Record<ResponseEventType, true> = {
       "response.created": true,
       "response.in_progress": true,
+      "response.restarted": true,
       "response.output_item.added": true,
       "response.output_text.delta": true,
       "response.output_text.done": true,

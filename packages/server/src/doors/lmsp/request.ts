@@ -25,11 +25,6 @@ export function toCoreRequest(
   isStream: boolean,
   headers: HeaderFields = {},
 ): ResponseRequest {
-  if (wire.background) {
-    throw new CoreError("invalid-request", "Background responses are not offered by this service; leave it out.", {
-      param: "background",
-    });
-  }
   return makeRequest({
     onDisconnect: isStream ? "continue" : "cancel",
     ...headers,
@@ -41,6 +36,7 @@ export function toCoreRequest(
       truncation: wire.truncation,
       metadata: wire.metadata,
       store: wire.store,
+      background: wire.background,
       priority: wire.priority,
       supersedes: wire.supersedes,
       onDisconnect: wire.on_disconnect,

@@ -8,6 +8,7 @@ export function toWireResponse(response: Response): Record<string, unknown> {
     id: response.id,
     object: "response",
     status: response.status,
+    background: response.background,
     model: response.model,
     door: response.door,
     runtime: response.runtime,
@@ -87,7 +88,6 @@ function wholeMs(ms: number | undefined): number | undefined {
 }
 
 /** RFC 3339 with milliseconds. */
-/** RFC 3339. */
 export function toInstant(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
 }

@@ -41,6 +41,7 @@ export function toServiceDocument(
   facts: ServiceFacts,
   asker: Asker,
   isTokenRequired: boolean,
+  kinds: readonly string[],
 ): Record<string, unknown> {
   return {
     lmsp_version: "1.0",
@@ -52,7 +53,7 @@ export function toServiceDocument(
     },
     auth: { required: isTokenRequired, schemes: ["bearer"] },
     interfaces: facts.interfaces(asker),
-    features: { event_resume: true, idempotency: true, priorities: true, tasks: [] },
+    features: { event_resume: true, idempotency: true, priorities: true, tasks: kinds },
     limits: { request_bytes: facts.limits.requestBytes, event_retention_s: facts.limits.eventRetentionS },
   };
 }

@@ -17,6 +17,7 @@ import { ChatStream } from "../shared/openai/chat/stream.ts";
 import { toEmbeddingRequest } from "../shared/openai/embeddings/request.ts";
 import { toEmbeddingList } from "../shared/openai/embeddings/response.ts";
 import { embeddingSchema } from "../shared/openai/embeddings/schema.ts";
+import { refuse } from "../shared/openai/fields.ts";
 import { toWireModel } from "../shared/openai/models/response.ts";
 import { resolveReferences } from "../shared/openai/responses/references.ts";
 import { toResponsesRequest } from "../shared/openai/responses/request.ts";
@@ -62,6 +63,10 @@ export async function run(call: Call): Promise<void> {
     const { scope, handle } = operations[envelope.operation];
     const caller = authenticate(context.core, submitted.session, envelope.policy.authorization);
     requireScope(caller.principal, scope);
+    const { trace } = call;
+    const facts = { operation: envelope.operation, requestId: call.requestId };
+    context.onRequest(trace === undefined ? facts : { ...facts, traceparent: trace.traceparent });
+    call.watch((onEnd) => context.core.authenticator.watch(caller, onEnd));
     // Just after the start, the models may not be known yet.
     await context.core.catalog.ready;
     if (!call.isOver) await handle(call, caller);
@@ -78,6 +83,7 @@ async function createChat(call: Call, caller: Caller): Promise<void> {
 async function createResponse(call: Call, caller: Caller): Promise<void> {
   const { responses } = call.context.core;
   const body = checkBody(call.envelope.body, responsesSchema);
+  if (body.background) refuse("background", "an operation ends with its session; ask through HTTP");
   const find = async (id: string) => (await responses.get(id, caller.principal)).response;
   const input = await resolveReferences(body.input, find);
   const converted = toResponsesRequest({ ...body, input }, call.fields);

@@ -220,7 +220,7 @@ const rows: readonly (readonly [name: string, path: string, body: unknown, param
     "input[1].arguments",
     /JSON text/,
   ],
-  ["in the background", responses, { model, input: "Hi", background: true }, "background", /background/],
+  ["in the background, unstored", responses, { model, input: "Hi", background: true, store: false }, "store", /stored/],
   ["a conversation", responses, { model, input: "Hi", conversation: "conv_1" }, "conversation", /previous_response_id/],
   ["a tool of no kind", responses, { model, input: "Hi", tools: [{ type: "teleport" }] }, "tools[0].type", /functions/],
   [

@@ -97,6 +97,7 @@ const samples: Record<string, readonly [first: unknown, second: unknown, beside?
   text: [{ format: { type: "text" } }, { format: { type: "json_object" } }],
   truncation: ["auto", "disabled"],
   store: [true, false],
+  background: [true, false],
   include: [[], ["message.output_text.logprobs"]],
   keep_alive: [60, "5m"],
   dimensions: [2, 3],

@@ -1,8 +1,8 @@
-import type { OwnedResponse, Response } from "@plenum/core";
+import type { Response } from "@plenum/core";
 import type { Call } from "../shared/door.ts";
 import { type ConvertedRequest, inWordsOf } from "../shared/openai/converted.ts";
 import type { EventSource, ToWireError } from "../shared/openai/event-source.ts";
-import { answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
+import { type AnsweredResponse, answerJson, completeForOwner, streamToOwner } from "../shared/run-response.ts";
 import { toWireError } from "./errors.ts";
 import { headersOf } from "./headers.ts";
 import { headersAfterMs, sseRenderer } from "./stream.ts";
@@ -17,13 +17,15 @@ export interface Rendering {
 /** Runs a converted request and answers as its API does, streamed or whole. */
 export async function runConverted(call: Call, converted: ConvertedRequest, rendering: Rendering): Promise<void> {
   const { request, withoutEffect, isStream, param } = converted;
-  const options = { call, door: "openai", request, headersAfterMs } as const;
-  const withoutEffectOf = (owned: OwnedResponse) => [...withoutEffect, ...owned.withoutEffect.map(param)];
+  // What is accepted in the background has no status of its own to wait for.
+  const options = { call, door: "openai", request, headersAfterMs: request.background ? 0 : headersAfterMs } as const;
+  const headers = ({ id, withoutEffect: more }: AnsweredResponse) =>
+    headersOf(id, [...withoutEffect, ...more.map(param)]);
   if (isStream) {
     await inWordsOf(converted, () =>
-      streamToOwner(options, (owned) =>
+      streamToOwner(options, (answered) =>
         sseRenderer(rendering.toSource({ toWireError, param }), {
-          headers: headersOf(owned.id, withoutEffectOf(owned)),
+          headers: headers(answered),
           endsWithDone: rendering.endsWithDone,
         }),
       ),
@@ -32,10 +34,5 @@ export async function runConverted(call: Call, converted: ConvertedRequest, rend
   }
   const completed = await inWordsOf(converted, () => completeForOwner(options));
   if (completed === undefined) return;
-  answerJson(
-    call,
-    200,
-    rendering.toBody(completed.response),
-    headersOf(completed.owned.id, withoutEffectOf(completed.owned)),
-  );
+  answerJson(call, 200, rendering.toBody(completed.response), headers(completed.answered));
 }

@@ -26,6 +26,9 @@ export function sseRenderer(
       const text = frame(source.push(entry));
       return options.endsWithDone && isWhole(entry) ? text + done : text;
     },
+    get hasEnded() {
+      return source.hasEnded ?? false;
+    },
     comment: ": still here\n\n",
     expired: (error) => frame(source.fail(error)),
   };

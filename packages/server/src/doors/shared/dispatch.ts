@@ -16,10 +16,12 @@ export async function dispatch(
   request: DoorRequest,
   responder: Responder,
 ): Promise<void> {
+  let forget: (() => void) | undefined;
   try {
     const { operation, rest } = findOperation(door, request);
-    if (door.requiresJson) requireJson(request);
+    if (door.requiresJson) requireJson(request, operation);
     const caller = authenticate(context.core, operation, request);
+    forget = context.core.authenticator.watch(caller, () => responder.cut());
     // Just after the start, the models may not be known yet.
     if (operation.scope !== null) await context.core.catalog.ready;
     const call: Call = {
@@ -35,6 +37,8 @@ export async function dispatch(
     const error = toCoreError(caught);
     context.onProblem?.(error, request);
     answerProblem(door, error, request, responder);
+  } finally {
+    forget?.();
   }
 }
 
@@ -51,11 +55,12 @@ export function answerProblem(door: Door, error: CoreError, request: DoorRequest
 }
 
 /** @throws CoreError unsupported-media-type */
-function requireJson({ body, headers }: DoorRequest): void {
+function requireJson({ body, headers }: DoorRequest, { mediaTypes }: Operation): void {
   const contentType = headers["content-type"];
   if (contentType === "application/json") return;
   const mediaType = contentType?.split(";")[0]?.trim().toLowerCase();
   if (body.length === 0 || !mediaType || /^application\/(.+\+)?json$/.test(mediaType)) return;
+  if (mediaTypes?.includes(mediaType)) return;
   throw new CoreError("unsupported-media-type", `Send application/json, not ${mediaType}.`, { param: "content-type" });
 }
 

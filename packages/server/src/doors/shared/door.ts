@@ -36,6 +36,8 @@ export interface Responder {
   /** Called each time that the client has caught up; replaces an earlier listener. */
   onDrain(listener: () => void): void;
   end(text?: string): void;
+  /** Breaks the connection off: its client may no longer be answered. */
+  cut(): void;
 }
 
 /** One call of one operation, authenticated. */
@@ -60,6 +62,8 @@ export interface Operation {
   readonly method: "GET" | "HEAD" | "POST" | "PATCH" | "DELETE";
   /** Exact path, or one with one `*` for any text, slashes included, such as `/v1/models/` and a `*`. */
   readonly path: string;
+  /** Media types that its body may have beside JSON. Absent: none. */
+  readonly mediaTypes?: readonly string[];
   /** Null: no token needed. */
   readonly scope: Scope | null;
   handle(call: Call): Promise<void> | void;

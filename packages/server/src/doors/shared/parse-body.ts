@@ -62,11 +62,18 @@ export function parseBody<T>(body: Uint8Array, schema: ZodType<T>): T {
   return checkBody(parseJson(body), schema);
 }
 
-/** The same for a body that is parsed already. @throws CoreError invalid-request with the first wrong field as `param`. */
-export function checkBody<T>(value: unknown, schema: ZodType<T>): T {
+/**
+ * The same for a body that is parsed already.
+ * @param place of the value in the body. @default the body itself
+ * @throws CoreError invalid-request with the first wrong field as `param`.
+ */
+export function checkBody<T>(value: unknown, schema: ZodType<T>, place?: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  throw toInvalidRequest(result.error.issues);
+  const { issues } = result.error;
+  throw toInvalidRequest(
+    place === undefined ? issues : issues.map((issue) => ({ ...issue, path: [place, ...issue.path] })),
+  );
 }
 
 /** The problem of a value that a schema refused. */

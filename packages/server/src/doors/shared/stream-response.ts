@@ -8,6 +8,8 @@ export interface StreamRenderer {
   startsWith(entry: LogEntry): boolean;
   /** Text for one entry; empty when the door shows nothing of it. */
   render(entry: LogEntry): string;
+  /** True once nothing more may be shown, though the log goes on. Absent: false. */
+  readonly hasEnded?: boolean;
   /** Text for progress that is not part of the log. Absent: not shown. */
   progress?(progress: RunProgress): string;
   /** Text that keeps proxies from closing an idle stream. Absent: none. */
@@ -127,7 +129,8 @@ class StreamPump {
       if (entries.length === 0 && progress === undefined) break;
       this.#deliver(entries, progress);
     }
-    if (!this.#hasEnded && !this.#isBlocked && this.#options.reader.ended) this.#end();
+    const { reader, renderer } = this.#options;
+    if (!this.#hasEnded && !this.#isBlocked && (reader.ended || renderer.hasEnded)) this.#end();
   }
 
   #deliver(entries: readonly LogEntry[], progress: RunProgress | undefined): void {

@@ -8,6 +8,7 @@ import { responseOperations } from "./responses.ts";
 import { runtimeOperations } from "./runtimes.ts";
 import { serviceOperations } from "./service.ts";
 import { serviceEventOperations } from "./service-events.ts";
+import { taskOperations } from "./tasks.ts";
 import { tokenOperations } from "./tokens.ts";
 
 /** Every operation of the native interface, a file for each resource. */
@@ -16,6 +17,7 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
     ...serviceOperations(facts),
     ...modelOperations(facts.instance),
     ...responseOperations,
+    ...taskOperations,
     ...runtimeOperations,
     ...nearbyOperations,
     ...principalOperations,

@@ -1,15 +1,18 @@
-import { CoreError, type DoorKind, type OwnedResponse, type ResponseQuery, type ResponseStatus } from "@plenum/core";
+import { type DoorKind, isTerminal, type ResponseQuery, type ResponseStatus } from "@plenum/core";
 import { z } from "zod";
 import { compact } from "../../shared/compact.ts";
+import { createBackground } from "../../shared/create-background.ts";
 import type { Call, Operation } from "../../shared/door.ts";
 import { toInvalidRequest } from "../../shared/parse-body.ts";
 import { readRequestHeaders } from "../../shared/request-headers.ts";
-import { answerJson, completeForOwner, streamToOwner } from "../../shared/run-response.ts";
-import { streamResponse } from "../../shared/stream-response.ts";
+import { type AnsweredResponse, answerJson, completeForOwner, streamToOwner } from "../../shared/run-response.ts";
+import { readAsyncPreference } from "../prefer.ts";
 import { toChanges, toCoreRequest } from "../request.ts";
 import { toWireResponse } from "../response.ts";
 import { changesSchema, responseSchema, strictChangesSchema, strictResponseSchema } from "../schema.ts";
 import { createRenderer } from "../stream.ts";
+import { streamEvents } from "../stream-events.ts";
+import { isStrict } from "../strict.ts";
 import { root } from "./root.ts";
 
 /** Milliseconds after which a stream's headers leave even without an event (LMSP §6). */
@@ -32,29 +35,39 @@ export const responseOperations: readonly Operation[] = [
   { name: "responses.delete", method: "DELETE", path: `${root}/responses/*`, scope: "infer", handle: deleteResponse },
 ];
 
-/** RFC 7240. */
-function isStrict({ request }: Call): boolean {
-  return /\bhandling=strict\b/i.test(request.headers["prefer"] ?? "");
-}
-
 async function createResponse(call: Call): Promise<void> {
   const { request } = call;
   const wire = call.json(isStrict(call) ? strictResponseSchema : responseSchema);
   const isStream = wire.stream ?? /\btext\/event-stream\b/i.test(request.headers["accept"] ?? "");
   const nowMs = call.core.clock.now();
-  const coreRequest = toCoreRequest(wire, nowMs, isStream, readRequestHeaders(request.headers, nowMs));
-  const options = { call, door: "lmsp", request: coreRequest, headersAfterMs } as const;
+  const { respondAsync, waitMs } = readAsyncPreference(request);
+  const background = wire.background ?? respondAsync;
+  const headers = readRequestHeaders(request.headers, nowMs);
+  const coreRequest = toCoreRequest({ ...wire, background }, nowMs, isStream, headers);
+  const applied = respondAsync && background ? { "preference-applied": "respond-async" } : {};
+  const options = {
+    call,
+    door: "lmsp",
+    request: coreRequest,
+    headersAfterMs: background ? 0 : headersAfterMs,
+  } as const;
   if (isStream) {
-    await streamToOwner(options, (owned) => createRenderer(headersOf(owned)));
+    await streamToOwner(options, (answered) => createRenderer({ ...headersOf(answered), ...applied }));
+    return;
+  }
+  if (background) {
+    const { answered, record } = await createBackground(call, "lmsp", coreRequest, waitMs);
+    const status = isTerminal(record.response) ? 200 : 202;
+    answerJson(call, status, toWireResponse(record.response), { ...headersOf(answered), ...applied });
     return;
   }
   const completed = await completeForOwner(options);
   if (completed === undefined) return;
-  const { owned, response } = completed;
-  answerJson(call, 200, toWireResponse(response), headersOf(owned));
+  const { answered, response } = completed;
+  answerJson(call, 200, toWireResponse(response), headersOf(answered));
 }
 
-function headersOf({ id, withoutEffect }: OwnedResponse): Record<string, string> {
+function headersOf({ id, withoutEffect }: AnsweredResponse): Record<string, string> {
   return {
     "x-lmsp-response-id": id,
     location: `${root}/responses/${id}`,
@@ -113,39 +126,5 @@ interface Filters {
 }
 
 async function readEvents(call: Call): Promise<void> {
-  const { core, rest, caller, responder } = call;
-  const reader = await core.responses.events(rest, placeOf(call), caller.principal);
-  if (reader === undefined) {
-    // An EventSource stops at 204 (HTML standard, server-sent events).
-    responder.start(204, {});
-    responder.end();
-    return;
-  }
-  await streamResponse({
-    reader,
-    renderer: createRenderer({}),
-    responder,
-    clock: core.clock,
-    headersAfterMs: 0,
-    // Its headers have left: a problem is told in the stream.
-    refuse: () => {},
-  });
-}
-
-/** Sequence after which reading starts: `Last-Event-ID`, which a browser adds when it comes back, else `?after=N`. */
-function placeOf({ request }: Call): number {
-  const sent = request.headers["last-event-id"] ?? "";
-  const isQuery = sent === "";
-  const text = isQuery ? (request.query.get("after") ?? "") : sent;
-  if (text === "") return 0;
-  if (!/^\d{1,15}$/.test(text)) {
-    throw new CoreError(
-      "invalid-request",
-      `The place to resume after must be an event's number, not '${text.slice(0, 40)}'.`,
-      {
-        param: isQuery ? "after" : "Last-Event-ID",
-      },
-    );
-  }
-  return Number(text);
+  await streamEvents(call, call.rest);
 }

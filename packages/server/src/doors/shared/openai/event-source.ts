@@ -21,6 +21,8 @@ export interface WireEvent {
 /** Makes an API's events of a log, read from its first entry on: a pure function of the log and the request. */
 export interface EventSource {
   push(entry: LogEntry): readonly WireEvent[];
+  /** True once nothing more may be shown, though the log goes on. Absent: false. */
+  readonly hasEnded?: boolean;
   /** Events that end a stream whose log is no longer kept. */
   fail(error: CoreError): readonly WireEvent[];
 }

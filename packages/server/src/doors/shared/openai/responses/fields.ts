@@ -3,7 +3,7 @@ import { extraFields } from "../sampling.ts";
 
 /** What becomes of each field of `POST /v1/responses`. */
 export const responsesFields = {
-  background: refused("background responses are not offered yet; leave it out", (value) => value === false),
+  background: { effect: "honoured", note: "needs `store`" },
   context_management: refused("ask for `truncation` instead"),
   conversation: refused("send `previous_response_id`"),
   include: { effect: "honoured", note: "`message.output_text.logprobs`; the others are without effect" },

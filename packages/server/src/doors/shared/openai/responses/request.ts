@@ -23,6 +23,7 @@ export function toResponsesRequest(body: ResponsesBody, headers: HeaderFields): 
   if (verbosity != null && verbosity !== "medium") {
     refuse("text.verbosity", "ask for length in the prompt; `medium` is taken");
   }
+  if (body.background && body.store === false) refuse("store", "a background response is stored; leave it out");
   const { items, places } = toItems(body.input);
   const { tools, indexes, withoutEffect } = toTools(body.tools);
   return {
@@ -36,6 +37,7 @@ export function toResponsesRequest(body: ResponsesBody, headers: HeaderFields): 
       reasoning: toReasoning(body.reasoning?.effort),
       truncation: body.truncation === "auto" ? "oldest" : "none",
       store: body.store ?? true,
+      background: body.background,
       instructions: body.instructions,
       parallelToolCalls: body.parallel_tool_calls,
       previousResponseId: body.previous_response_id,

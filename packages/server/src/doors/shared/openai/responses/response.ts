@@ -29,7 +29,7 @@ export function toResponseObject(
     object: "response",
     created_at: Math.floor(response.createdAt / 1000),
     status: response.status,
-    background: false,
+    background: response.background ?? false,
     completed_at: response.status === "completed" ? Math.floor((response.finishedAt ?? 0) / 1000) : null,
     error: response.status === "failed" ? toResponseError(response.problem, toWireError) : null,
     incomplete_details: response.incompleteReason === undefined ? null : { reason: toIncompleteReason(response) },

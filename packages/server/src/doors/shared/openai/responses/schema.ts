@@ -98,6 +98,7 @@ export const responsesSchema = z.looseObject({
   ...extraShape,
   model: z.string().min(1),
   input: z.union([z.string(), list(typedItem)], "must be a text or a list of items"),
+  background: z.boolean().nullish(),
   include: list(z.string()).nullish(),
   instructions: z.string().nullish(),
   max_output_tokens: z.number().nullish(),

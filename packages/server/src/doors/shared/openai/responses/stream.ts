@@ -8,7 +8,12 @@ import { type RequestFacts, toResponseObject } from "./response.ts";
 export interface ResponsesStreamOptions extends Pick<ConvertedRequest, "param"> {
   readonly request: RequestFacts;
   readonly toWireError: ToWireError;
+  /** Where a stream that is read again begins. Absent: at its first event. */
+  readonly from?: StreamPlace;
 }
+
+/** `after`: what follows this sequence number; `attempt`: what this run of the response has made. */
+export type StreamPlace = { readonly after: number } | { readonly attempt: number };
 
 type PartKind = "output_text" | "refusal" | "reasoning_text";
 
@@ -29,6 +34,8 @@ export class ResponsesStream implements EventSource {
   readonly #items: OpenItem[] = [];
   #response: Response | undefined;
   #sequence = 0;
+  #attempt = 1;
+  #hasEnded = false;
   #made: WireEvent[] = [];
 
   constructor(options: ResponsesStreamOptions) {
@@ -47,14 +54,21 @@ export class ResponsesStream implements EventSource {
     return this.#made;
   }
 
+  /** True once a run was cut: what comes after is of another run, and another stream. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   #take({ event }: LogEntry): void {
     switch (event.type) {
       case "response.created":
-        this.#response = { ...event.response, status: "in_progress" };
-        this.#whole(event.type, this.#response);
+        this.#create(event.response);
         return;
       case "response.in_progress":
-        if (this.#response) this.#whole(event.type, this.#response);
+        if (this.#response) this.#whole(event.type, { ...this.#response, status: "in_progress" });
+        return;
+      case "response.restarted":
+        this.#restart(event.attempt);
         return;
       case "response.output_item.added":
         this.#items[event.item.index] = { item: event.item, parts: [], logprobs: [] };
@@ -106,6 +120,35 @@ export class ResponsesStream implements EventSource {
         this.#error(event.response.problem);
         return;
     }
+  }
+
+  /** Before a background response runs, its stream says that it waits. */
+  #create(response: Response): void {
+    this.#response = { ...response, status: response.background ? "queued" : "in_progress" };
+    this.#whole("response.created", this.#response);
+    if (response.background) this.#whole("response.queued", this.#response);
+  }
+
+  /** The stream of the run that was cut ends with an error; that of the next begins. */
+  #restart(attempt: number): void {
+    const detail = `The service stopped under this run; run ${attempt} follows in a stream of its own.`;
+    const before = this.#made.length;
+    this.#error({ code: "interrupted", detail, details: {} });
+    if (this.#made.length > before) {
+      this.#hasEnded = true;
+      return;
+    }
+    this.#attempt = attempt;
+    this.#items.length = 0;
+    if (this.#response !== undefined) this.#create({ ...this.#response, attempt });
+  }
+
+  /** Whether the next event is one of those that were asked for. */
+  get #isAsked(): boolean {
+    const { from } = this.#options;
+    if (this.#hasEnded) return false;
+    if (from === undefined) return true;
+    return "after" in from ? this.#sequence > from.after : this.#attempt >= from.attempt;
   }
 
   #textDelta(index: number, delta: string, logprobs: readonly TokenLogprob[]): void {
@@ -164,9 +207,10 @@ export class ResponsesStream implements EventSource {
   }
 
   #emit(type: string, members: Record<string, unknown>): void {
-    const json = JSON.stringify({ type, sequence_number: this.#sequence, ...members });
+    if (this.#isAsked) {
+      this.#made.push({ name: type, json: JSON.stringify({ type, sequence_number: this.#sequence, ...members }) });
+    }
     this.#sequence += 1;
-    this.#made.push({ name: type, json });
   }
 }
 
