@@ -5,6 +5,7 @@ import { addBridge } from "./commands/bridge.ts";
 import { addChat } from "./commands/chat.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addConformance } from "./commands/conformance.ts";
+import { addDiscover } from "./commands/discover.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEngine } from "./commands/engine.ts";
 import { addModelState } from "./commands/model-state.ts";
@@ -81,6 +82,7 @@ export function createProgram(around: Surroundings, done: (code: ExitCode) => vo
     .addHelpText("after", helpEnd);
   addServe(program, around, version, done);
   addBridge(program, around, version, done);
+  addDiscover(program, around, done);
   addModels(program, around, done);
   addModelState(program, around, done);
   addRun(program, around, done);

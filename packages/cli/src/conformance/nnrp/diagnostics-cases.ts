@@ -14,6 +14,7 @@ const sample: Required<Diagnostics> = {
   queuePosition: 0,
   queueDelayMs: 0,
   ttftMs: 0,
+  traceparent: "t",
   retryReason: "x",
   retryAfterMs: 0,
   cachedInputTokens: 0,

@@ -57,7 +57,7 @@ describe("service events", () => {
     const { core, backend } = setUp();
     const { responder, done } = watch(core);
     await expect.poll(() => toldBy(responder)).toHaveLength(1);
-    expect(toldBy(responder)[0]).toMatchObject({ type: "snapshot", models: [{ id: "m" }], responses: [] });
+    expect(toldBy(responder)[0]).toMatchObject({ type: "snapshot", models: [{ id: "m" }], responses: [], tasks: [] });
     const { id } = JSON.parse((await create(core)).text);
     backend.setModels([scriptedModel("m"), scriptedModel("new")]);
     await expect.poll(() => toldBy(responder).map(({ type }) => type)).toContain("model.added");
@@ -69,6 +69,20 @@ describe("service events", () => {
     responder.close();
     await done;
     expect(core.responses.active).toBe(0);
+  });
+
+  it("tell of tasks, a background response among them", async () => {
+    const { core } = setUp();
+    const { responder, done } = watch(core, "?topics=tasks");
+    await expect.poll(() => toldBy(responder)).toHaveLength(1);
+    const body = { model: "m", input: "Hi", background: true };
+    const made = await callDoor(door, core, { method: "POST", path: "/lmsp/v1/responses", body });
+    const { id } = JSON.parse(made.text);
+    await expect
+      .poll(() => toldBy(responder).at(-1))
+      .toMatchObject({ type: "task.changed", task: { id, state: "succeeded" } });
+    responder.close();
+    await done;
   });
 
   it("carry the events of watched responses, each from its own place", async () => {

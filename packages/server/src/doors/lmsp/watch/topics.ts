@@ -4,6 +4,7 @@ import type { Call } from "../../shared/door.ts";
 import { toWirePoint } from "../operations/metrics.ts";
 import { toWireModel, toWireResponse } from "../response.ts";
 import { toWireNearby, toWireRuntime } from "../runtimes.ts";
+import { toWireTask } from "../task.ts";
 import type { ChangeKind, Topic } from "./topic.ts";
 
 /** Responses and tasks in a snapshot: the newest ones. */
@@ -41,6 +42,32 @@ function toListedResponse(response: Response): object {
   const { output: _output, ...listed } = toWireResponse(response);
   return listed;
 }
+
+const tasks: Topic = {
+  name: "tasks",
+  scope: "read",
+  member: "task",
+  async all({ core, caller }) {
+    const { data } = await core.tasks.list({ limit: mostListed }, caller.principal);
+    return new Map(data.map((task) => [task.id, toWireTask(task)]));
+  },
+  async one({ core, caller }, id) {
+    // Gone by now, or not the caller's: the same to them.
+    const task = await core.tasks.get(id, caller.principal).catch(() => undefined);
+    return task && toWireTask(task);
+  },
+  watch({ core }, changed) {
+    const ends = [
+      core.tasks.onChange(changed),
+      // A background response is its own task.
+      core.responses.onChange(changed),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  },
+  event: (kind) => (kind === "removed" ? undefined : "task.changed"),
+};
 
 const runtimes: Topic = {
   name: "runtimes",
@@ -81,5 +108,5 @@ function metrics(history: MetricsHistory): Topic {
 
 /** Everything that can be watched. */
 export function createTopics(history: MetricsHistory): readonly Topic[] {
-  return [models, runtimes, responses, nearby, metrics(history)];
+  return [models, runtimes, tasks, responses, nearby, metrics(history)];
 }
