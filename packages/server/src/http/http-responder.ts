@@ -86,6 +86,10 @@ export class HttpResponder implements Responder {
     this.#watchLeaving();
   }
 
+  cut(): void {
+    this.#options.socket.destroy();
+  }
+
   /** A long answer leaves piece by piece, which shows that its client takes it, however slowly. */
   #endInPieces(body: Buffer): void {
     const raw = this.#raw;

@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Core, CoreError, randomIds, toCoreError } from "@plenum/core";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { answerProblem, dispatch } from "../doors/shared/dispatch.ts";
 import type { Door, DoorRequest } from "../doors/shared/door.ts";
+import type { TlsPair } from "../tls-files.ts";
+import { type ClientFacts, ClientReader } from "./client-facts.ts";
 import { corsHeaders, preflightHeaders, refuseForeign } from "./cors.ts";
 import { type HostRules, isAllowedOrigin } from "./host-check.ts";
 import { HttpResponder } from "./http-responder.ts";
@@ -17,6 +20,10 @@ export interface HttpServiceOptions extends HostRules {
   readonly doors: readonly Door[];
   readonly host: string;
   readonly port: number;
+  /** Certificate and key: then it speaks HTTPS and nothing else. @default none */
+  readonly tls?: TlsPair;
+  /** Addresses and CIDR ranges of proxies whose `X-Forwarded-*` headers are believed. @default none */
+  readonly trustedProxies?: readonly string[];
   /** Base URL that clients use, when a proxy stands before the service. */
   readonly publicUrl?: string;
   /** Bytes of a body; more is refused. */
@@ -38,43 +45,53 @@ export interface HttpServiceOptions extends HostRules {
 export class HttpService {
   readonly #options: HttpServiceOptions;
   readonly #app: FastifyInstance;
+  readonly #clients: ClientReader;
   /** Requests that are being answered. */
   readonly #answering = new Set<Promise<void>>();
 
   constructor(options: HttpServiceOptions) {
     this.#options = options;
+    this.#clients = new ClientReader(options.trustedProxies ?? []);
+    const server = {
+      headersTimeout: shorter(options.headerTimeoutMs, options.idleTimeoutMs),
+      requestTimeout: options.idleTimeoutMs,
+      // Finds peers that are gone without a word.
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000,
+      // Node looks only every 30 s by itself, whatever the timeouts.
+      connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headerTimeoutMs / 4)),
+    };
+    const { tls, headerTimeoutMs } = options;
+    const listener =
+      tls === undefined
+        ? { http: server }
+        : { https: { ...server, ...tls, ...(headerTimeoutMs > 0 && { handshakeTimeout: headerTimeoutMs }) } };
     this.#app = Fastify({
       bodyLimit: options.requestBytes,
       keepAliveTimeout: options.idleTimeoutMs,
       requestTimeout: options.idleTimeoutMs,
       forceCloseConnections: "idle",
-      http: {
-        headersTimeout: shorter(options.headerTimeoutMs, options.idleTimeoutMs),
-        requestTimeout: options.idleTimeoutMs,
-        // Finds peers that are gone without a word.
-        keepAlive: true,
-        keepAliveInitialDelay: 60_000,
-        // Node looks only every 30 s by itself, whatever the timeouts.
-        connectionsCheckingInterval: Math.min(5_000, Math.max(100, options.headerTimeoutMs / 4)),
-      },
+      ...listener,
       routerOptions: { maxParamLength: 4096 },
       frameworkErrors: (_error, request, reply) => {
         this.#admit(request, reply);
         if (!reply.sent) this.#answer(request, reply);
       },
-    });
+      // Both kinds of server take and answer requests alike.
+    }) as FastifyInstance;
     this.#app.removeAllContentTypeParsers();
     this.#app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     this.#app.decorateRequest("requestId", "");
     this.#app.decorateRequest("responder", null);
+    this.#app.decorateRequest("client", null);
     this.#app.addHook("onRequest", (request, reply, done) => {
       this.#admit(request, reply);
       // What was answered here goes no further.
       if (!reply.sent) done();
     });
     this.#app.setErrorHandler((error, request, reply) => this.#refuseBody(error, request, reply));
-    addOperatorRoutes(this.#app, options.core, options.operator);
-    addUpgrades(this.#app.server, options.upgrades ?? [], options);
+    addOperatorRoutes(this.#app, options.core, options.operator, (request) => this.#clientOf(request).address);
+    addUpgrades(this.#app.server, options.upgrades ?? [], options, this.#clients);
     this.#app.all("/*", (request, reply) => this.#answer(request, reply));
     this.#app.setNotFoundHandler((request, reply) => this.#answer(request, reply));
   }
@@ -82,6 +99,11 @@ export class HttpService {
   /** @throws Error with code EADDRINUSE, EACCES, EADDRNOTAVAIL. */
   async listen(): Promise<void> {
     await this.#app.listen({ host: this.#options.host, port: this.#options.port });
+  }
+
+  /** Speaks with another certificate from the next connection on; those that are open stay as they are. */
+  renew(pair: TlsPair): void {
+    if (this.#options.tls !== undefined) (this.#app.server as unknown as SecureServer).setSecureContext(pair);
   }
 
   /** Port that it listens on. */
@@ -116,7 +138,7 @@ export class HttpService {
     const responder = this.#responderFor(request, reply);
     try {
       refuseForeign(
-        { host: headers.host, origin: headers.origin, secFetchSite: one(headers["sec-fetch-site"]) },
+        { host: this.#clientOf(request).host, origin: headers.origin, secFetchSite: one(headers["sec-fetch-site"]) },
         this.#options,
       );
     } catch (error) {
@@ -168,8 +190,8 @@ export class HttpService {
   #responderFor(request: FastifyRequest, reply: FastifyReply): HttpResponder {
     // Undefined where the framework fails before it knows its own decorations.
     if (request.responder) return request.responder;
-    const { origin, host } = request.headers;
-    const isAllowed = origin !== undefined && isAllowedOrigin(origin, host, this.#options);
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && isAllowedOrigin(origin, this.#clientOf(request).host, this.#options);
     const baseHeaders = ["x-request-id", requestIdOf(request), ...corsHeaders(origin, isAllowed)];
     const stallTimeoutMs = this.#options.idleTimeoutMs;
     const responder = new HttpResponder({ raw: reply.raw, socket: request.raw.socket, baseHeaders, stallTimeoutMs });
@@ -184,8 +206,14 @@ export class HttpService {
     return door;
   }
 
+  #clientOf(request: FastifyRequest): ClientFacts {
+    request.client ??= this.#clients.read(request.raw);
+    return request.client;
+  }
+
   #doorRequest(request: FastifyRequest): DoorRequest {
     const { headers, method, raw } = request;
+    const { address, host, isSecure } = this.#clientOf(request);
     // The absolute form is as good as the path alone (RFC 9112 §3.2.2).
     const url = raw.url ?? "/";
     const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*(?=[/?]|$)/i, "") || "/";
@@ -197,9 +225,9 @@ export class HttpService {
       query: queryStart < 0 ? noQuery : new URLSearchParams(target.slice(queryStart + 1)),
       headers: flatten(headers),
       body: request.body instanceof Uint8Array ? request.body : new Uint8Array(0),
-      peer: request.ip,
+      peer: address,
       requestId: requestIdOf(request),
-      origin: this.#options.publicUrl ?? `http://${headers.host ?? "127.0.0.1"}`,
+      origin: this.#options.publicUrl ?? `${isSecure ? "https" : "http"}://${host ?? "127.0.0.1"}`,
     };
   }
 }
@@ -235,6 +263,8 @@ declare module "fastify" {
     requestId: string;
     /** One for each request, also where the framework answers twice. */
     responder: HttpResponder | null;
+    /** Read once. */
+    client: ClientFacts | null;
   }
 }
 

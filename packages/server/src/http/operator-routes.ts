@@ -1,5 +1,5 @@
 import { type Core, requireScope, toCoreError } from "@plenum/core";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { renderProblem } from "../doors/lmsp/errors.ts";
 import { bearerIn } from "../doors/shared/bearer.ts";
 
@@ -11,8 +11,16 @@ export interface OperatorFacts {
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** `/healthz` (the process answers), `/readyz` (a model answers), `/metrics` (scope `read` when tokens are on). */
-export function addOperatorRoutes(app: FastifyInstance, core: Core, facts: OperatorFacts): void {
+/**
+ * `/healthz` (the process answers), `/readyz` (a model answers), `/metrics` (scope `read` from the first token on).
+ * @param addressOf the client's address.
+ */
+export function addOperatorRoutes(
+  app: FastifyInstance,
+  core: Core,
+  facts: OperatorFacts,
+  addressOf: (request: FastifyRequest) => string,
+): void {
   app.get("/healthz", () => ({ status: "ok" }));
 
   app.get("/readyz", (_request, reply) => {
@@ -23,7 +31,7 @@ export function addOperatorRoutes(app: FastifyInstance, core: Core, facts: Opera
   app.get("/metrics", async (request, reply) => {
     try {
       const bearer = bearerIn(request.headers.authorization);
-      requireScope(core.authenticator.authenticate(bearer, request.ip).principal, "read");
+      requireScope(core.authenticator.authenticate(bearer, addressOf(request)).principal, "read");
     } catch (error) {
       const { status, headers, body } = renderProblem(toCoreError(error), request.id);
       return reply.code(status).headers(headers).send(body);

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { ClientReader } from "./client-facts.ts";
 import { addUpgrades } from "./upgrades.ts";
 
 let server: Server;
@@ -20,7 +21,7 @@ beforeEach(async () => {
     taken.push(request.url ?? "");
     socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\n");
   };
-  addUpgrades(server, [{ path: "/nnrp", accept }], { hosts: [], corsOrigins: [] });
+  addUpgrades(server, [{ path: "/nnrp", accept }], { hosts: [], corsOrigins: [] }, new ClientReader([]));
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
 });
 afterEach(() => server.close());

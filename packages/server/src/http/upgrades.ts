@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
+import type { ClientReader } from "./client-facts.ts";
 import { refuseForeign } from "./cors.ts";
 import type { HostRules } from "./host-check.ts";
 
@@ -13,11 +15,16 @@ export interface UpgradeRoute {
  * Gives upgrades to who takes them, under the rules that hold for requests. Whatever else asks for an upgrade (clients
  * that would rather speak HTTP/2 do so with every first request) is answered as the request that it is.
  */
-export function addUpgrades(server: Server, routes: readonly UpgradeRoute[], rules: HostRules): void {
+export function addUpgrades(
+  server: Server,
+  routes: readonly UpgradeRoute[],
+  rules: HostRules,
+  clients: ClientReader,
+): void {
   if (routes.length === 0) return;
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const route = isWebSocket(request) ? routes.find(({ path }) => path === pathOf(request)) : undefined;
-    if (route !== undefined && isWelcome(request, rules)) route.accept(request, socket, head);
+    if (route !== undefined && isWelcome(request, rules, clients)) route.accept(request, socket, head);
     else serveWithoutUpgrade(server, request, socket, head);
   });
 }
@@ -30,11 +37,16 @@ function pathOf({ url = "/" }: IncomingMessage): string {
   return url.replace(/\?.*$/s, "");
 }
 
-function isWelcome({ headers }: IncomingMessage, rules: HostRules): boolean {
+function isWelcome(request: IncomingMessage, rules: HostRules, clients: ClientReader): boolean {
+  const { headers } = request;
   const site = headers["sec-fetch-site"];
   try {
     refuseForeign(
-      { host: headers.host, origin: headers.origin, secFetchSite: typeof site === "string" ? site : undefined },
+      {
+        host: clients.read(request).host,
+        origin: headers.origin,
+        secFetchSite: typeof site === "string" ? site : undefined,
+      },
       rules,
     );
     return true;
@@ -54,7 +66,8 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, socket: D
   const isLast = /\bclose\b/i.test(request.headers.connection ?? "");
   text += `connection: ${isLast ? "close" : "keep-alive"}\r\n\r\n`;
   socket.unshift(Buffer.concat([Buffer.from(text, "latin1"), head]));
-  server.emit("connection", socket);
+  // Of HTTPS, the one whose handshake is done.
+  server.emit(socket instanceof TLSSocket ? "secureConnection" : "connection", socket);
 }
 
 const forUpgrades: ReadonlySet<string> = new Set(["connection", "upgrade", "http2-settings"]);

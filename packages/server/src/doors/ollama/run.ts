@@ -1,7 +1,6 @@
-import type { OwnedResponse } from "@plenum/core";
 import { closedSignal } from "../shared/closed-signal.ts";
 import type { Call } from "../shared/door.ts";
-import { answerText, completeForOwner, streamToOwner } from "../shared/run-response.ts";
+import { type AnsweredResponse, answerText, completeForOwner, streamToOwner } from "../shared/run-response.ts";
 import { headerFields, requireName, withoutEffectHeader } from "./answer.ts";
 import { type AnswerShape, chatShape, generateShape, head, idle } from "./answer-shape.ts";
 import { defaults } from "./defaults.ts";
@@ -31,18 +30,18 @@ async function run(call: Call, shape: AnswerShape, wire: WireChat | WireGenerate
   const request = settle(converted.request, call.core, call.caller);
   const model = nameOf(wire);
   const options = { call, door: "ollama", request, headersAfterMs: defaults.headersAfterMs } as const;
-  const headersOf = ({ id, withoutEffect }: OwnedResponse) => ({
+  const headersOf = ({ id, withoutEffect }: AnsweredResponse) => ({
     "x-lmsp-response-id": id,
     ...withoutEffectHeader([...converted.withoutEffect, ...withoutEffect.map(fieldName)]),
   });
   if (wire.stream ?? defaults.stream) {
     const { path } = call.request;
-    await streamToOwner(options, (owned) => createRenderer({ shape, model, path, headers: headersOf(owned) }));
+    await streamToOwner(options, (answered) => createRenderer({ shape, model, path, headers: headersOf(answered) }));
     return;
   }
   const completed = await completeForOwner(options);
   if (completed === undefined) return;
-  answerText(call, 200, renderWhole(shape, model, completed.response), headersOf(completed.owned));
+  answerText(call, 200, renderWhole(shape, model, completed.response), headersOf(completed.answered));
 }
 
 /** A request without words is about the model itself. */

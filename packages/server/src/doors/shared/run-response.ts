@@ -1,4 +1,13 @@
-import { CoreError, type DoorKind, type OwnedResponse, type Response, type ResponseRequest } from "@plenum/core";
+import {
+  CoreError,
+  type DoorKind,
+  inProgress,
+  isTerminal,
+  type OwnedResponse,
+  type Response,
+  type ResponseRequest,
+} from "@plenum/core";
+import { createOnce } from "./create-once.ts";
 import type { Call, ResponseHeaders } from "./door.ts";
 import { type StreamRenderer, streamResponse } from "./stream-response.ts";
 
@@ -10,13 +19,23 @@ export interface RunResponseOptions {
   readonly headersAfterMs: number;
 }
 
-/** Creates the response and streams it to the client that asked; a lost connection is told to its owner's rule. */
+/** What the headers of an answer tell of its response. */
+export type AnsweredResponse = Pick<OwnedResponse, "id" | "withoutEffect">;
+
+/**
+ * Creates the response and streams it to the client that asked; a lost connection is told to its owner's rule. With the
+ * idempotency key of an earlier request, it streams that one's response again.
+ */
 export async function streamToOwner(
   options: RunResponseOptions,
-  makeRenderer: (owned: OwnedResponse) => StreamRenderer,
+  makeRenderer: (answered: AnsweredResponse) => StreamRenderer,
 ): Promise<void> {
   const { call, door, request, headersAfterMs } = options;
-  const owned = await call.core.responses.create(request, call.caller, door);
+  const { owned, earlier } = await createOnce(call, door, request, "events");
+  if (earlier !== undefined) {
+    await streamAgain(options, earlier, makeRenderer);
+    return;
+  }
   let refused: CoreError | undefined;
   await streamResponse({
     reader: owned.read(),
@@ -32,31 +51,63 @@ export async function streamToOwner(
   if (refused !== undefined) throw refused;
 }
 
+/** The native interface lets its clients join what still runs; elsewhere that would look like two answers. */
+async function streamAgain(
+  { call, door, headersAfterMs }: RunResponseOptions,
+  earlier: Response,
+  makeRenderer: (answered: AnsweredResponse) => StreamRenderer,
+): Promise<void> {
+  if (door !== "lmsp" && !isTerminal(earlier)) throw inProgress();
+  const { core, caller, responder } = call;
+  const reader = await core.responses.events(earlier.id, 0, caller.principal);
+  if (reader === undefined) throw new CoreError("events-expired", "The events are no longer kept.");
+  let refused: CoreError | undefined;
+  await streamResponse({
+    reader,
+    renderer: makeRenderer({ id: earlier.id, withoutEffect: [] }),
+    responder,
+    clock: core.clock,
+    headersAfterMs,
+    refuse: (error) => {
+      refused = error;
+    },
+  });
+  if (refused !== undefined) throw refused;
+}
+
 /**
- * Creates the response and waits for its end.
+ * Creates the response and waits for its end. With the idempotency key of an earlier request, that one's response.
  * @returns undefined when the client went away.
- * @throws CoreError the problem it ended with.
+ * @throws CoreError the problem it ended with; idempotency-in-progress.
  */
 export async function completeForOwner(
   options: RunResponseOptions,
-): Promise<{ readonly owned: OwnedResponse; readonly response: Response } | undefined> {
+): Promise<{ readonly answered: AnsweredResponse; readonly response: Response } | undefined> {
   const { call, door, request } = options;
   // What the native interface makes, and what goes on without its connection, is there to be watched.
   const isWatched = door === "lmsp" || request.onDisconnect === "continue";
   const delivery = isWatched ? "events" : "whole";
-  const owned = await call.core.responses.create(request, call.caller, door, delivery);
+  const { owned, earlier } = await createOnce(call, door, request, delivery);
+  if (earlier !== undefined) {
+    if (!isTerminal(earlier)) throw inProgress();
+    throwProblemOf(earlier);
+    return { answered: { id: earlier.id, withoutEffect: [] }, response: earlier };
+  }
   const { responder } = call;
   if (responder.isClosed) owned.ownerLeft();
   const forget = responder.onClosed(() => owned.ownerLeft());
   const response = await owned.done;
   forget();
   if (responder.isClosed) return undefined;
-  if (response.problem !== undefined) {
-    const { code, detail, details } = response.problem;
-    // The line of the response's end says why, in words that quote nobody.
-    throw new CoreError(code, detail, details, { logDetail: "The response failed." });
-  }
-  return { owned, response };
+  throwProblemOf(response);
+  return { answered: owned, response };
+}
+
+function throwProblemOf({ problem }: Response): void {
+  if (problem === undefined) return;
+  const { code, detail, details } = problem;
+  // The line of the response's end says why, in words that quote nobody.
+  throw new CoreError(code, detail, details, { logDetail: "The response failed." });
 }
 
 /** Answers with a JSON body. */

@@ -57,6 +57,11 @@ class FetchResponder implements Responder {
     this.#closing.close();
   }
 
+  cut(): void {
+    this.close();
+    this.#stream?.error(new TypeError("terminated"));
+  }
+
   start(status: number, headers: ResponseHeaders): void {
     this.hasStarted = true;
     const body = new ReadableStream<Uint8Array>({

@@ -36,6 +36,10 @@ export class MemoryResponder implements Responder {
     this.#resolveEnded();
   }
 
+  cut(): void {
+    this.close();
+  }
+
   drain(): void {
     this.isFull = false;
     this.#drain();
