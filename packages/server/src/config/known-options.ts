@@ -40,6 +40,8 @@ export function configOptions(): readonly ConfigOption[] {
 /** What a mapping with free names is from. */
 function freeName(path: string): string {
   if (path === "runtimes") return "<name>";
+  if (path === "aliases") return "<alias>";
+  if (path === "same_as") return "<runtime/model>";
   return path.endsWith(".headers") ? "<header>" : "<model>";
 }
 

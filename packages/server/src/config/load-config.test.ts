@@ -63,7 +63,10 @@ test("runs on defaults alone", async () => {
       handshakeTimeoutMs: 10_000,
       idleTimeoutMs: 600_000,
     },
-    embedded: { enabled: true, parallel: 4, gpu: "auto", keepAliveMs: 1_800_000, models: {} },
+    embedded: { enabled: true, parallel: 4, gpu: "auto", keepAliveMs: 1_800_000, memoryBudget: 0.8, models: {} },
+    aliases: new Map(),
+    sameAs: new Map(),
+    pull: { hubUrl: "https://huggingface.co" },
     runtimes: [],
     findLocalRuntimes: true,
     starterModel: true,
@@ -305,4 +308,17 @@ test("a runtime's own root certificates are for NNRP alone", async () => {
 test("an empty section is an absent one", async () => {
   expect(await load("auth:\nlimits:\n  queue:\n")).toMatchObject({ auth: { tokens: [] }, limits: { queue: 512 } });
   expect((await load("# nothing\n")).port).toBe(7411);
+});
+
+test.each([
+  ["80%", 0.8],
+  ["12GiB", 12 * 2 ** 30],
+  ["1.5GB", 1.5e9],
+  [2_000_000_000, 2e9],
+])("memory budget %j", (written, expected) => {
+  expect(shareOrBytes(written)).toBe(expected);
+});
+
+test.each([["0%"], ["101%"], ["12"], ["12 GiB"], ["-1GB"], ["lots"]])("no memory budget: %j", (written) => {
+  expect(() => shareOrBytes(written)).toThrow(RangeError);
 });

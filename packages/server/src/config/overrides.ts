@@ -23,6 +23,8 @@ export interface Environment {
   readonly HOME?: string | undefined;
   readonly PLENUM_HOME?: string | undefined;
   readonly PLENUM_CONFIG?: string | undefined;
+  /** Token of the hub that models are pulled from. */
+  readonly HF_TOKEN?: string | undefined;
 }
 
 /** A value that takes the place of the file's, and who set it. */

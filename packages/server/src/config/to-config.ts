@@ -5,11 +5,13 @@ import type {
   LimitsConfig,
   LogFormat,
   NnrpConfig,
+  PullConfig,
   TokenConfig,
 } from "./config.ts";
 import { durationMs } from "./durations.ts";
 import type { Environment } from "./overrides.ts";
 import type { ConfigFile } from "./schema.ts";
+import { shareOrBytes } from "./sizes.ts";
 import { toRuntimes } from "./to-runtimes.ts";
 
 /** What the checked file does not say itself. */
@@ -48,6 +50,9 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     }),
     nnrp: toNnrp(file.nnrp),
     embedded: toEmbedded(file.embedded),
+    aliases: new Map(Object.entries(file.aliases)),
+    sameAs: new Map(Object.entries(file.same_as)),
+    pull: toPull(file.pull, places.env),
     runtimes: toRuntimes(file.runtimes, places.env, (path) => places.pathOf("runtimes", path)),
     findLocalRuntimes: file.find_local_runtimes,
     starterModel: file.starter_model,
@@ -96,6 +101,10 @@ function toNnrp(nnrp: ConfigFile["nnrp"]): NnrpConfig {
   };
 }
 
+function toPull({ hub_url }: ConfigFile["pull"], { HF_TOKEN }: Environment): PullConfig {
+  return { hubUrl: hub_url.replace(/\/+$/, ""), ...(HF_TOKEN ? { hubToken: HF_TOKEN } : {}) };
+}
+
 function toEmbedded(embedded: ConfigFile["embedded"]): EmbeddedConfig {
   const models = Object.entries(embedded.models).map(([name, model]) => [name, toEmbeddedModel(model)] as const);
   return {
@@ -105,6 +114,7 @@ function toEmbedded(embedded: ConfigFile["embedded"]): EmbeddedConfig {
     ...(embedded.threads !== undefined && { threads: embedded.threads }),
     gpu: embedded.gpu,
     keepAliveMs: durationMs(embedded.keep_alive),
+    memoryBudget: shareOrBytes(embedded.memory_budget),
     models: Object.fromEntries(models),
   };
 }
