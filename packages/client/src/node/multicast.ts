@@ -1,3 +1,4 @@
+import { createSocket, type Socket } from "node:dgram";
 import { networkInterfaces } from "node:os";
 import makeMulticast, { type MulticastDNS, type QueryOutgoingPacket, type ResponsePacket } from "multicast-dns";
 
@@ -34,7 +35,7 @@ export const openMulticast: OpenMulticast = ({ onResponse, onJoined, onFault }) 
     for (const address of addresses) {
       if (sockets.has(address)) continue;
       // A socket that is bound to one address is not given what was sent to the group.
-      const socket = makeMulticast({ interface: address, bind: "0.0.0.0" });
+      const socket = makeMulticast({ interface: address, bind: "0.0.0.0", socket: openSocket() });
       sockets.set(address, socket);
       socket.on("response", onResponse);
       socket.on("error", onFault);
@@ -60,4 +61,30 @@ export const openMulticast: OpenMulticast = ({ onResponse, onJoined, onFault }) 
 function localAddresses(): readonly string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return all.filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => address);
+}
+
+function openSocket(): Socket {
+  const socket = createSocket({ type: "udp4", reuseAddr: true });
+  guard(socket);
+  return socket;
+}
+
+/** Bytes of a packet (RFC 6762 §17), and records that one may hold. */
+const mostBytes = 9_000;
+const mostRecords = 128;
+
+/**
+ * Keeps packets from being decoded that bring nothing or are made to be slow: questions of others, and those whose head
+ * promises more records than any service announces. A few bytes could cost tens of milliseconds each.
+ */
+export function guard(socket: Pick<Socket, "emit">): void {
+  const emit = socket.emit.bind(socket);
+  socket.emit = (event: string | symbol, ...args: unknown[]): boolean =>
+    (event !== "message" || isAnswer(args[0])) && emit(event, ...args);
+}
+
+function isAnswer(packet: unknown): boolean {
+  if (!Buffer.isBuffer(packet) || packet.length < 12 || packet.length > mostBytes) return false;
+  const counts = [4, 6, 8, 10].map((place) => packet.readUInt16BE(place));
+  return packet.readUInt8(2) >= 0x80 && counts.reduce((sum, count) => sum + count) <= mostRecords;
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import fc from "fast-check";
 import makeMulticast from "multicast-dns";
 import { describe, expect, test } from "vitest";
+import { guard } from "./multicast.ts";
 import { ServiceRecords, serviceType } from "./service-records.ts";
 import { announcement, serviceId } from "./testing/packets.ts";
 
@@ -146,6 +147,7 @@ class DeafSocket extends EventEmitter {
 
 test("packets that are none, or broken, change nothing and throw nothing", async () => {
   const socket = new DeafSocket();
+  guard(socket);
   const mdns = makeMulticast({ socket: socket as never, multicast: false });
   const records = new ServiceRecords();
   let warnings = 0;
@@ -176,8 +178,16 @@ test("packets that are none, or broken, change nothing and throw nothing", async
       records.sightings(0);
       records.questions(0);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 500 },
   );
   expect(warnings).toBeGreaterThan(0);
+  const costly = Buffer.alloc(9_000);
+  costly[2] = 0x84;
+  costly.fill(0xff, 4, 12);
+  const before = performance.now();
+  for (let round = 0; round < 1_000; round += 1) socket.emit("message", costly, {});
+  process.stdout.write(
+    `measured: 1000 packets that promise 262140 records: ${(performance.now() - before).toFixed(1)} ms\n`,
+  );
   mdns.destroy();
 });
