@@ -44,14 +44,16 @@ function pack(entries: readonly LogEntry[]): (ResponseEvent | TextRun)[] {
   const endRun = (): void => {
     const [first] = run;
     if (first === undefined) return;
-    parts.push({
-      itemId: first.itemId,
-      index: first.index,
-      // Joined anew, so that pieces of the reads that brought them are let go.
-      text: run.map(({ delta }) => delta).join(""),
-      lengths: Uint32Array.from(run, ({ delta }) => delta.length),
-      atMs: Float64Array.from(run, ({ atMs }) => atMs),
-    });
+    const texts: string[] = [];
+    const lengths = new Uint32Array(run.length);
+    const atMs = new Float64Array(run.length);
+    for (const event of run) {
+      lengths[texts.length] = event.delta.length;
+      atMs[texts.length] = event.atMs;
+      texts.push(event.delta);
+    }
+    // Joined anew, so that pieces of the reads that brought them are let go.
+    parts.push({ itemId: first.itemId, index: first.index, text: texts.join(""), lengths, atMs });
     run = [];
   };
   for (const { event } of entries) {
