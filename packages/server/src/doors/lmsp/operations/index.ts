@@ -3,6 +3,7 @@ import type { ServiceFacts } from "../service-document.ts";
 import { metricsOperations } from "./metrics.ts";
 import { modelOperations } from "./models.ts";
 import { nearbyOperations } from "./nearby.ts";
+import { openapiOperation } from "./openapi.ts";
 import { principalOperations } from "./principals.ts";
 import { responseOperations } from "./responses.ts";
 import { runtimeOperations } from "./runtimes.ts";
@@ -13,8 +14,9 @@ import { tokenOperations } from "./tokens.ts";
 
 /** Every operation of the native interface, a file for each resource. */
 export function createOperations(facts: ServiceFacts): readonly Operation[] {
-  return [
+  const operations: readonly Operation[] = [
     ...serviceOperations(facts),
+    openapiOperation(facts.version, () => operations),
     ...modelOperations(facts.instance),
     ...responseOperations,
     ...taskOperations,
@@ -25,4 +27,5 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
     ...serviceEventOperations(facts.history),
     ...metricsOperations(facts.history),
   ];
+  return operations;
 }

@@ -33,7 +33,7 @@ const toldBy = ({ text }: MemoryResponder): Told[] =>
 
 function setUp() {
   const backend = new ScriptedBackend("b", [scriptedModel("m")]);
-  backend.answer = textAnswer("one", "two");
+  backend.answer = textAnswer(["one", "two"]);
   return { backend, core: createTestCore({ backends: [backend] }) };
 }
 
@@ -116,7 +116,7 @@ describe("service events", () => {
 
   it("tell a caller of nothing that is not theirs", async () => {
     const backend = new ScriptedBackend("b", [scriptedModel("m"), scriptedModel("secret")]);
-    backend.answer = textAnswer("x");
+    backend.answer = textAnswer(["x"]);
     const core = createTestCore({
       backends: [backend],
       tokens: [
