@@ -96,6 +96,7 @@ export {
   requestDefaults,
   type Sampling,
   type ToolChoice,
+  type TraceContext,
 } from "./request/request.ts";
 export { requestLimits, samplingRanges } from "./request/validate.ts";
 export { wireName } from "./request/wire-name.ts";

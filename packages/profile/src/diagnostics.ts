@@ -22,6 +22,8 @@ export interface Diagnostics {
   /** Tokens of the prompt that came from a cache. */
   readonly cachedInputTokens?: number;
   readonly flowPressure?: FlowPressure;
+  /** The trace that the client named, in W3C's form. */
+  readonly traceparent?: string;
 }
 
 export type FlowPressure = "none" | "soft" | "hard" | "paused";
@@ -46,6 +48,7 @@ const members: { readonly [K in keyof Required<Diagnostics>]: readonly [string, 
   retryAfterMs: ["retry_after_ms", isDuration],
   cachedInputTokens: ["cached_input_tokens", isCount],
   flowPressure: ["flow_pressure", isPressure],
+  traceparent: ["traceparent", isNonEmptyString],
 };
 
 const entries = Object.entries(members);

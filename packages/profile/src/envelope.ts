@@ -14,6 +14,9 @@ export interface RequestPolicy {
   readonly onDisconnect?: "cancel" | "continue";
   /** Whether events carry OpenAI's own chunk as `openai_chunk`. @default false */
   readonly openaiChunk?: boolean;
+  /** W3C Trace Context, whole: TRACE_CONTEXT carries the lower half of a trace's id. Not checked here. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
 }
 
 /** One request (wire description §12.1). */
@@ -109,13 +112,15 @@ function policyError(nnrp: unknown): ProfileError | undefined {
 
 function toPolicy(nnrp: JsonObject): RequestPolicy {
   const { timeout_ms: timeoutMs, diagnostics, openai_chunk: openaiChunk, authorization } = nnrp;
-  const onDisconnect = nnrp["on_disconnect"];
+  const { on_disconnect: onDisconnect, traceparent, tracestate } = nnrp;
   return {
     ...(isCount(timeoutMs) && timeoutMs > 0 ? { timeoutMs } : {}),
     ...(diagnostics === true ? { diagnostics } : {}),
     ...(openaiChunk === true ? { openaiChunk } : {}),
     ...(typeof authorization === "string" ? { authorization } : {}),
     ...(onDisconnect === "continue" || onDisconnect === "cancel" ? { onDisconnect } : {}),
+    ...(typeof traceparent === "string" ? { traceparent } : {}),
+    ...(typeof tracestate === "string" ? { tracestate } : {}),
   };
 }
 
@@ -140,6 +145,8 @@ export function writeEnvelope({ operation, requestId, body, policy }: RequestEnv
     openai_chunk: policy.openaiChunk,
     authorization: policy.authorization,
     on_disconnect: policy.onDisconnect,
+    traceparent: policy.traceparent,
+    tracestate: policy.tracestate,
   };
   const asksForSomething = Object.values(nnrp).some((value) => value !== undefined);
   return JSON.stringify({

@@ -18,6 +18,7 @@ const optional: Readonly<Record<OptionalMember, true>> = {
   deadlineMs: true,
   supersedes: true,
   via: true,
+  trace: true,
 };
 
 /**

@@ -48,6 +48,13 @@ export interface Sampling {
   readonly logprobs?: number;
 }
 
+/** Whose work a request is part of, as W3C Trace Context has it: passed on to runtimes, never part of a body. */
+export interface TraceContext {
+  /** `00-<trace id>-<span id>-<flags>`, in its valid form. */
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
 export type DisconnectPolicy = "cancel" | "continue";
 
 /** The core's own request: every door converts to it (LMSP §5). Equal explicit fields give an equal request. */
@@ -90,6 +97,7 @@ export interface ResponseRequest {
   readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Ids of the services that it came through, so that it is never sent back to one of them. Absent: none. */
   readonly via?: readonly string[];
+  readonly trace?: TraceContext;
 }
 
 /** What may be changed of a response that is queued or runs. Absent: stays as it is. */
@@ -138,6 +146,7 @@ export interface EmbeddingRequest {
   readonly runtimeOptions: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** As in `ResponseRequest`. */
   readonly via?: readonly string[];
+  readonly trace?: TraceContext;
 }
 
 export interface EmbeddingResult {

@@ -209,6 +209,19 @@ describe("what is sent", () => {
     expect(setup.service.priorities).toMatchObject([{ priorityClass: 2, delta: -2 }]);
   });
 
+  it("the trace: whole beside the body, and as TRACE_CONTEXT what that can carry", async () => {
+    const late: Script = (answer) => void setImmediate(() => void hello(answer));
+    const setup = serve(late);
+    const trace = { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", tracestate: "a=1" };
+    await run(setup.backend, { trace });
+    const [asked] = chats(setup);
+    expect(asked?.policy).toMatchObject(trace);
+    expect(JSON.stringify(asked?.body)).not.toContain("4bf92f");
+    expect(setup.service.traces).toMatchObject([
+      { traceId: 0xa3ce929d0e0e4736n, spanId: 0x00f067aa0ba902b7n, sampled: true },
+    ]);
+  });
+
   it("nothing about urgency where there is none", async () => {
     const setup = serve(hello);
     await run(setup.backend);

@@ -1,6 +1,6 @@
-import type { BackendModel, BackendRequest } from "@plenum/core";
+import type { BackendModel, BackendRequest, TraceContext } from "@plenum/core";
 import { type PriorityUpdate, SessionPriorityClass } from "@plenum/nnrp";
-import type { CallOptions } from "@plenum/profile";
+import { type CallOptions, traceFromTraceparent } from "@plenum/profile";
 import { openaiBody } from "../shared/openai/body-dialect.ts";
 import { type Body, chatBody } from "../shared/openai/chat-body.ts";
 import { kind } from "./options.ts";
@@ -17,11 +17,18 @@ export interface Urgency {
   readonly priority: number;
   /** Milliseconds since the epoch. */
   readonly deadlineMs?: number;
+  readonly trace?: TraceContext;
 }
 
-/** The deadline goes as the time that is left, since the clocks of two machines differ. */
-export function urgencyOptions({ priority, deadlineMs }: Urgency, nowMs: number): CallOptions {
+/**
+ * The deadline goes as the time that is left, since the clocks of two machines differ. Of a trace, NNRP carries the lower
+ * half of its id, the span and whether it is sampled.
+ */
+export function urgencyOptions({ priority, deadlineMs, trace }: Urgency, nowMs: number): CallOptions {
+  const traceContext = trace === undefined ? undefined : traceFromTraceparent(trace.traceparent);
   return {
+    ...(traceContext === undefined ? {} : { traceContext }),
+    ...trace,
     ...(priority === 0 ? {} : { priority: toPriorityUpdate(priority) }),
     ...(deadlineMs === undefined ? {} : { timeoutMs: Math.max(1, Math.ceil(deadlineMs - nowMs)) }),
   };

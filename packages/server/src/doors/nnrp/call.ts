@@ -1,11 +1,12 @@
 import {
   type Core,
-  type CoreError,
+  CoreError,
   type Problem,
   problems,
   type Response,
   type ResponseChanges,
   type ResponseRequest,
+  type TraceContext,
   toCoreError,
 } from "@plenum/core";
 import {
@@ -30,8 +31,10 @@ import {
   readEnvelope,
   refusalResult,
   type TerminalResult,
+  traceparentOf,
 } from "@plenum/profile";
 import type { HeaderFields } from "../shared/request-headers.ts";
+import { readTrace } from "../shared/trace.ts";
 import type { Level } from "./capabilities.ts";
 import type { ContinuedResponses } from "./continued.ts";
 import { nativeEndOf, statusOf, toProfileError } from "./errors.ts";
@@ -49,6 +52,8 @@ export interface DoorContext {
   readonly level: Level;
   readonly offered: ReadonlySet<string>;
   readonly continued: ContinuedResponses;
+  /** Told of each request that was read. */
+  readonly onRequest: (request: RequestFacts & { readonly traceparent?: string }) => void;
   readonly services?: () => readonly string[];
   /** Told of what went wrong, with the cause that the client does not see. */
   readonly onProblem: (error: CoreError, request: RequestFacts) => void;
@@ -70,6 +75,8 @@ export class Call implements OperationListener {
   #stopCause: StopCause | undefined;
   #onStop: ((cause: StopCause) => void) | undefined;
   #onDrain: (() => void) | undefined;
+  /** Ends the watch of the token. */
+  #forget: (() => void) | undefined;
   /** What the client has said since the response was made. */
   #changes: ResponseChanges = {};
   #onChange: ((changes: ResponseChanges) => void) | undefined;
@@ -92,6 +99,7 @@ export class Call implements OperationListener {
   // What the client says
 
   stop(cause: StopCause): void {
+    this.#forget?.();
     this.#stopCause = cause;
     this.#onStop?.(cause);
   }
@@ -140,6 +148,14 @@ export class Call implements OperationListener {
 
   // What operations ask
 
+  /** Watches the token for as long as the call is open; with its end the call ends, as with a lost connection. */
+  watch(begin: (onEnd: () => void) => () => void): void {
+    this.#forget = begin(() => {
+      this.stop({ kind: "connection-lost" });
+      this.fail(new CoreError("unauthorized", "The token was revoked or has expired."));
+    });
+  }
+
   /** True once nobody waits for an answer. */
   get isOver(): boolean {
     return this.submitted.finished;
@@ -173,7 +189,15 @@ export class Call implements OperationListener {
 
   /** Priority, deadline and fate on a lost connection, as the client has said by now. */
   get fields(): ReturnType<typeof toHeaderFields> & HeaderFields {
-    return toHeaderFields(this.#priority, this.due, this.envelope.policy);
+    return toHeaderFields(this.#priority, this.due, this.envelope.policy, this.trace);
+  }
+
+  /** The request's own trace, else that of its frame or session. */
+  get trace(): TraceContext | undefined {
+    const { traceparent, tracestate } = this.envelope.policy;
+    const own = readTrace(traceparent, tracestate);
+    const { traceContext } = this.submitted;
+    return own ?? (traceContext && { traceparent: traceparentOf(traceContext) });
   }
 
   /** The request within the token budget that the client has set by now. */
@@ -184,10 +208,14 @@ export class Call implements OperationListener {
   }
 
   /** What only the connection knows. */
-  readonly diagnose = (): Diagnostics => ({
-    transport: this.submitted.connection.carrier.kind,
-    flowPressure: pressures[this.#pressure] ?? "none",
-  });
+  readonly diagnose = (): Diagnostics => {
+    const { trace } = this;
+    return {
+      transport: this.submitted.connection.carrier.kind,
+      flowPressure: pressures[this.#pressure] ?? "none",
+      ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
+    };
+  };
 
   /** Tells what the client asked to be told. */
   tell(diagnostics: Diagnostics): void {
@@ -221,6 +249,7 @@ export class Call implements OperationListener {
   failWith(problem: Problem, details: { readonly response?: Response; readonly chunk?: string } = {}): void {
     const { submitted, writer } = this;
     if (this.isOver) return;
+    this.#forget?.();
     const native = nativeEndOf(problem.code);
     if (native === "cancelled") {
       this.#end(writer.cancelled("peer_cancelled"));
@@ -268,6 +297,7 @@ export class Call implements OperationListener {
   }
 
   #end(result: TerminalResult, timings: Omit<Parameters<ServerOperation["result"]>[1] & object, "status"> = {}): void {
+    this.#forget?.();
     sendEnd(this.submitted, result, timings);
   }
 }

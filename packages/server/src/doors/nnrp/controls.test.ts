@@ -158,6 +158,42 @@ describe("priority", () => {
   });
 });
 
+describe("a trace", () => {
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const context = { traceId: 0xa3ce929d0e0e4736n, spanId: 0xf067aa0ba902b7n, sampled: true };
+  const lowerHalf = "00-0000000000000000a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+  it.each([
+    ["of the request", { traceparent, tracestate: "a=1" }, {}, { traceparent, tracestate: "a=1" }],
+    ["of TRACE_CONTEXT", {}, { traceContext: context }, { traceparent: lowerHalf }],
+    ["of the request before that", { traceparent }, { traceContext: context }, { traceparent }],
+    ["that is none", { traceparent: "x", tracestate: "a=1" }, {}, undefined],
+  ])("%s goes to the backend beside the body, and comes back in the diagnostics", async (_of, nnrp, submit, trace) => {
+    const asked: object[] = [];
+    const bench = await endless({ door: { onRequest: (request) => asked.push(request) } });
+    const { operation, outcome } = await begun(bench.session1, submit, { ...nnrp, diagnostics: true });
+    operation.cancel();
+    const { partials } = await outcome;
+    const [request] = bench.backend.requests;
+    expect(request?.trace).toEqual(trace);
+    expect(JSON.stringify({ ...request, trace: undefined })).not.toContain("0f067aa");
+    const { diagnostics } = partials[0] as unknown as { readonly diagnostics: object };
+    const told = trace === undefined ? {} : { traceparent: trace.traceparent };
+    expect(diagnostics).toMatchObject(told);
+    expect("traceparent" in diagnostics).toBe(trace !== undefined);
+    expect(asked).toMatchObject([{ operation: "chat.completions.create", ...told }]);
+  });
+
+  it("of the session is that of requests without one", async () => {
+    const bench = await endless();
+    bench.session1.sendTraceContext(context);
+    const { operation, outcome } = await begun(bench.session1);
+    expect(bench.backend.requests[0]?.trace).toEqual({ traceparent: lowerHalf });
+    operation.cancel();
+    await outcome;
+  });
+});
+
 it("SUPERSEDE ends the old response and says so", async () => {
   const bench = await endless();
   const old = await begun(bench.session1);

@@ -34,6 +34,8 @@ export interface NnrpDoorOptions {
   readonly holdsOthers?: boolean;
   /** Told of every problem with the cause that clients don't see. @default nobody */
   readonly onProblem?: (error: CoreError, request: RequestFacts) => void;
+  /** Told of each request whose token is good, with its trace. @default nobody */
+  readonly onRequest?: DoorContext["onRequest"];
   /** Told of connections. @default nobody */
   readonly onEvent?: (event: ServerLogEvent) => void;
   /** Told of a mistake of this service that no request can be blamed for. @default nobody */
@@ -53,7 +55,7 @@ export interface NnrpDoor {
 }
 
 export function createNnrpDoor(options: NnrpDoorOptions): NnrpDoor {
-  const { core, level = 3, services, holdsOthers = false, limits, onProblem, onEvent, onFault } = options;
+  const { core, level = 3, services, holdsOthers = false, limits, onProblem, onRequest, onEvent, onFault } = options;
   const offered = offeredOperations(level);
   const context: DoorContext = {
     core,
@@ -61,6 +63,7 @@ export function createNnrpDoor(options: NnrpDoorOptions): NnrpDoor {
     offered,
     continued: new ContinuedResponses(core.log),
     onProblem: onProblem ?? (() => {}),
+    onRequest: onRequest ?? (() => {}),
     ...(services === undefined ? {} : { services }),
   };
   const server = createServer(

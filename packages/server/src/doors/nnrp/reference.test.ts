@@ -34,11 +34,13 @@ it("members of nnrp", () => {
     openaiChunk: true,
     authorization: "a",
     onDisconnect: "cancel",
+    traceparent: "t",
+    tracestate: "t",
   } as const;
   const { nnrp } = JSON.parse(writeEnvelope({ operation: "o", body: {}, policy }));
   expect(
     rowsOf("field")
-      .map(([name]) => name?.replaceAll("`", ""))
+      .flatMap(([names]) => names?.replaceAll("`", "").split(", ") ?? [])
       .sort(),
   ).toEqual(Object.keys(nnrp).sort());
 });
@@ -56,6 +58,7 @@ it("diagnostics", () => {
     retryAfterMs: 1,
     cachedInputTokens: 1,
     flowPressure: "none",
+    traceparent: "t",
   } as const;
   const named = rowsOf("diagnostics").flatMap(([names]) => names?.replaceAll("`", "").split(", ") ?? []);
   expect(named.sort()).toEqual(Object.keys(writeDiagnostics(all)).sort());

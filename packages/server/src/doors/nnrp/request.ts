@@ -1,4 +1,4 @@
-import { type ResponseRequest, requestLimits } from "@plenum/core";
+import { type ResponseRequest, requestLimits, type TraceContext } from "@plenum/core";
 import {
   type Budget,
   type PriorityUpdate,
@@ -69,12 +69,14 @@ export function toHeaderFields(
   priority: PriorityUpdate,
   due: DueTimes,
   policy: RequestPolicy,
+  trace: TraceContext | undefined,
 ): Required<Pick<HeaderFields, "priority">> & HeaderFields {
   const deadlineMs = earliest(due.nativeMs, due.timeoutMs);
   return {
     priority: toPriority(priority),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     ...(policy.onDisconnect === undefined ? {} : { onDisconnect: policy.onDisconnect }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -133,8 +133,12 @@ export class ProfileRenderer {
   /** The id is told first, so that whoever loses the connection knows what to ask for. */
   begin(id: string, partials: string[]): void {
     const { writer, diagnose } = this.#options;
-    const { transport } = diagnose();
-    const event = writer.diagnostics({ responseId: id, ...(transport === undefined ? {} : { transport }) });
+    const { transport, traceparent } = diagnose();
+    const event = writer.diagnostics({
+      responseId: id,
+      ...(transport === undefined ? {} : { transport }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
     if (event !== undefined) partials.push(event);
   }
 

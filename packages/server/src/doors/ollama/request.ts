@@ -42,7 +42,7 @@ export function toGenerateRequest(wire: WireGenerate, headers: HeaderFields): Co
 /** @throws OllamaRefusal */
 export function toEmbeddingRequest(wire: WireEmbed, inputs: readonly string[], headers: HeaderFields) {
   readOptions(wire.options);
-  const { priority, deadlineMs } = headers;
+  const { priority, deadlineMs, trace } = headers;
   const dimensions = (wire.dimensions ?? 0) > 0 ? wire.dimensions : undefined;
   const request: EmbeddingRequest = {
     model: nameOf(wire),
@@ -50,7 +50,7 @@ export function toEmbeddingRequest(wire: WireEmbed, inputs: readonly string[], h
     truncate: wire.truncate ?? defaults.truncateEmbeddings,
     priority: priority ?? requestDefaults.priority,
     runtimeOptions: requestDefaults.runtimeOptions,
-    ...compact({ dimensions, deadlineMs, keepAliveMs: toKeepAliveMs(wire.keep_alive) }),
+    ...compact({ dimensions, deadlineMs, trace, keepAliveMs: toKeepAliveMs(wire.keep_alive) }),
   };
   const set = Object.entries(wire.options ?? {}).filter(([, value]) => value !== null);
   return { request, withoutEffect: set.map(([name]) => `options.${name}`) };

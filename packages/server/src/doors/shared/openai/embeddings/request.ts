@@ -14,7 +14,7 @@ export interface ConvertedEmbedding {
 
 /** The core's request for vectors. A text that is too long is refused, as this API does. */
 export function toEmbeddingRequest(body: EmbeddingBody, headers: HeaderFields): ConvertedEmbedding {
-  const { priority = 0, deadlineMs } = headers;
+  const { priority = 0, deadlineMs, trace } = headers;
   return {
     request: {
       model: body.model,
@@ -22,7 +22,7 @@ export function toEmbeddingRequest(body: EmbeddingBody, headers: HeaderFields): 
       truncate: false,
       priority,
       runtimeOptions: {},
-      ...compact({ dimensions: body.dimensions, deadlineMs, keepAliveMs: toKeepAliveMs(body.keep_alive) }),
+      ...compact({ dimensions: body.dimensions, deadlineMs, trace, keepAliveMs: toKeepAliveMs(body.keep_alive) }),
     },
     isBase64: body.encoding_format === "base64",
     withoutEffect: readFields(body, embeddingTable),
