@@ -31,19 +31,23 @@ export async function readBatch(
   isStrict: boolean,
 ): Promise<readonly BatchInput[]> {
   const schemas = isStrict ? strictSchemas : looseSchemas;
+  const given = requests instanceof Uint8Array ? [...linesOf(requests)] : requests;
+  if (given.length === 0) {
+    throw new CoreError("invalid-request", "A batch needs at least one line.", { param: "requests" });
+  }
+  if (given.length > batchLimits.lines) {
+    throw new CoreError("invalid-request", `A batch holds at most ${batchLimits.lines} lines.`, {
+      param: "requests",
+      limit: batchLimits.lines,
+      requested: given.length,
+    });
+  }
   const lines: BatchInput[] = [];
-  for (const line of requests instanceof Uint8Array ? linesOf(requests) : requests) {
+  for (const line of given) {
     lines.push(readLine(line, schemas, nowMs));
-    if (lines.length > batchLimits.lines) {
-      throw new CoreError("invalid-request", `A batch holds at most ${batchLimits.lines} lines.`, {
-        param: "requests",
-        limit: batchLimits.lines,
-      });
-    }
     if (lines.length % linesPerTurn === 0) await new Promise(setImmediate);
   }
-  if (lines.length > 0) return lines;
-  throw new CoreError("invalid-request", "A batch needs at least one line.", { param: "requests" });
+  return lines;
 }
 
 /** A line of the output, as JSON text. */
