@@ -55,8 +55,10 @@ export async function* follow<Event extends { readonly type: string }>({
       for await (const event of readEvents<Event>(answer.body, policy.silenceMs)) {
         signal?.throwIfAborted();
         if ("sequence" in event && typeof event.sequence === "number") {
-          if (event.sequence <= last) continue;
-          checkNext(event.sequence, last);
+          // The end of a response that a crash cut may have a number below what was seen before it (LMSP §6).
+          const isEndBefore = event.sequence <= last && isLast(event);
+          if (event.sequence <= last && !isEndBefore) continue;
+          if (!isEndBefore) checkNext(event.sequence, last);
           last = event.sequence;
           failures = 0;
         }
