@@ -34,6 +34,11 @@ export class ModelLifecycle {
     return this.#aliases.load();
   }
 
+  /** Id of the model that a caller means. @throws CoreError model-not-found, forbidden */
+  async idOf(name: string, caller: Caller): Promise<string> {
+    return (await this.#resolve(name, caller)).model.id;
+  }
+
   /**
    * Loads the model where its next response would run; resolves when it can answer.
    * @param options.keepAliveMs milliseconds that it stays loaded when idle; -1: for ever; absent: the service's default.
@@ -60,11 +65,12 @@ export class ModelLifecycle {
 
   /**
    * Unloads the model from every runtime that serves it, once its running responses have ended.
-   * @throws CoreError model-not-found, forbidden, and what the runtime throws.
+   * @param signal ends the wait, not what was begun.
+   * @throws CoreError model-not-found, forbidden, and what the runtime throws; the signal's reason.
    */
-  async unload(name: string, caller: Caller): Promise<CatalogModel> {
+  async unload(name: string, caller: Caller, signal?: AbortSignal): Promise<CatalogModel> {
     const { model, routes } = await this.#resolve(name, caller);
-    await Promise.all(routes.map((route) => route.backend.unload(route.model.name)));
+    await abortable(Promise.all(routes.map((route) => route.backend.unload(route.model.name))), signal);
     return model;
   }
 
@@ -121,4 +127,18 @@ function inUse(model: string): CoreError {
   return new CoreError("conflict", `'${model}' is in use; cancel its responses or wait until they have ended.`, {
     model,
   });
+}
+
+async function abortable(work: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(signal?.reason);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
 }

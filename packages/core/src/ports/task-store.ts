@@ -13,6 +13,8 @@ export interface TaskProgress {
   readonly unit: "bytes" | "items" | "tokens";
   /** What is being done, for a person to read. */
   readonly step?: string;
+  /** `sha256:<hex>` of the file that is being fetched, where its source tells it. */
+  readonly digest?: string;
 }
 
 /** A piece of work that outlives its request (LMSP §7). `request` and `result` are JSON values of the kind. */

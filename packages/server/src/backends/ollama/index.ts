@@ -21,6 +21,7 @@ import { numberOf, textOf } from "./json-fields.ts";
 import { type FoundModel, ModelList } from "./model-list.ts";
 import { offered } from "./offered-models.ts";
 import { Prober } from "./probe.ts";
+import { pullModel } from "./pull.ts";
 import { keepAlive, toCall, toEmbedBody } from "./request.ts";
 import { AnswerReader, milliseconds } from "./stream.ts";
 
@@ -170,6 +171,23 @@ class OllamaBackend implements Backend {
       if (now?.state !== "loaded") return;
       await pause(50);
     }
+  }
+
+  async delete(name: string): Promise<void> {
+    const { signal } = new AbortController();
+    const model = await this.#list.find(name, signal);
+    await this.#watched(async () => {
+      // Both spellings: older servers know only `name`.
+      const body = { model: model.name, name: model.name };
+      const answer = await this.#upstream.json({ method: "DELETE", path: "/api/delete", body, signal });
+      if (answer.status < 200 || answer.status > 299) throw answerError(answer, model);
+    });
+    await this.#list.refresh();
+  }
+
+  async pull(name: string, onProgress: (progress: TaskProgress) => void, signal: AbortSignal): Promise<void> {
+    await this.#watched(() => pullModel(this.#upstream, name, onProgress, signal));
+    await this.#list.refresh();
   }
 
   async close(): Promise<void> {
