@@ -29,7 +29,7 @@ export function createDocument(operations: readonly Operation[], version: string
     },
     servers: [{ url: "/", description: "The service itself." }],
     security: [{ bearer: [] }, {}],
-    tags: [...new Set(operations.map(({ name }) => tagOf(name)))].map((name) => ({ name })),
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
@@ -37,6 +37,21 @@ export function createDocument(operations: readonly Operation[], version: string
     },
   };
 }
+
+/** Resources, as the beginnings of operations' names. */
+const tags = {
+  service: "What the service is and where it is reached.",
+  openapi: "The interface, described for machines.",
+  models: "The catalog.",
+  responses: "The unit of work, and its events.",
+  tasks: "Work that outlives its request.",
+  runtimes: "What runs the models.",
+  nearby: "Services of the local network.",
+  principals: "Who owns what is made.",
+  tokens: "What speaks for principals.",
+  events: "Everything that happens, on one stream.",
+  metrics: "The service's own short history.",
+};
 
 function tagOf(name: string): string {
   return name.split(".")[0] ?? name;
