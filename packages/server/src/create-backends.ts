@@ -1,15 +1,20 @@
-import { type Backend, CoreError } from "@plenum/core";
+import { type Backend, CoreError, type RuntimeDescription, type RuntimeSettings } from "@plenum/core";
 import { type Logger, pino } from "pino";
-import { createEmbeddedBackend, type EmbeddedBackendOptions } from "./backends/embedded/index.ts";
+import { createEmbeddedBackend, type EmbeddedBackend, type EmbeddedBackendOptions } from "./backends/embedded/index.ts";
+import { createLmspBackend } from "./backends/lmsp/index.ts";
 import { createNnrpBackend } from "./backends/nnrp/index.ts";
 import { createOllamaBackend } from "./backends/ollama/index.ts";
 import { createOpenaiCompatibleBackend } from "./backends/openai-compatible/index.ts";
 import type { Config, RuntimeConfig } from "./config/index.ts";
 import { findLocalRuntimes } from "./discovery/local/index.ts";
+import type { ModelLibrary } from "./model-files/index.ts";
 
 /** This service among those that ask each other. */
 export interface ServicePath {
+  /** Id of this process. */
   readonly serviceId: string;
+  /** The part of it that replicas share, as the service document tells it. */
+  readonly sharedId: string;
   /** Told of the services that a runtime is or has behind it. */
   readonly onServices: (runtime: string, ids: readonly string[]) => void;
 }
@@ -22,15 +27,41 @@ export async function createBackends(
   config: Config,
   logger: Logger,
   services: ServicePath,
-): Promise<readonly Backend[]> {
+  library: ModelLibrary,
+): Promise<ConfiguredBackends> {
+  const embedded = config.embedded.enabled ? createEmbedded(config, logger, library) : undefined;
   const named = config.runtimes.map((runtime) => createRuntime(runtime, config, logger, services));
-  const found = config.findLocalRuntimes ? await createFound(config, logger) : [];
-  return [...createEmbedded(config, logger), ...named, ...found];
+  const found = config.findLocalRuntimes ? await findRuntimes(config, logger) : [];
+  const made = found.map((runtime) => createRuntime(runtime, config, logger));
+  return {
+    backends: [...(embedded === undefined ? [] : [embedded]), ...named, ...made],
+    ...(embedded === undefined ? {} : { embedded }),
+    described: [
+      ...config.runtimes.map(({ name, url }) => ({ id: name, url, source: "config" }) as const),
+      ...found.map(({ name, url }) => ({ id: name, url, source: "found" }) as const),
+    ],
+    create: ({ id, headers = {}, ...settings }) =>
+      createRuntime({ ...settings, name: id, headers }, config, logger, services),
+  };
 }
 
-function createEmbedded(config: Config, logger: Logger): readonly Backend[] {
-  if (!config.embedded.enabled) return [];
-  return [createEmbeddedBackend({ ...embeddedOptions(config), logger: logger.child({ room: "embedded" }) })];
+export interface ConfiguredBackends {
+  readonly backends: readonly Backend[];
+  /** The one among them that serves files of this machine. Absent: it is switched off. */
+  readonly embedded?: EmbeddedBackend;
+  /** Where they are from. */
+  readonly described: readonly RuntimeDescription[];
+  /** Makes a further one while the service runs. */
+  readonly create: (settings: RuntimeSettings) => Backend;
+}
+
+function createEmbedded(config: Config, logger: Logger, library: ModelLibrary): EmbeddedBackend {
+  return createEmbeddedBackend({
+    ...embeddedOptions(config),
+    furtherPaths: () => library.registered,
+    removeModel: (path) => library.remove(path),
+    logger: logger.child({ room: "embedded" }),
+  });
 }
 
 /** What the embedded engine runs with under a configuration, without the log. */
@@ -48,11 +79,12 @@ export function embeddedOptions({ embedded, models, home, limits }: Config): Emb
     home,
     loadTimeoutMs: limits.loadTimeoutMs,
     keepAliveMs: embedded.keepAliveMs,
+    memoryLimit: embedded.memoryBudget,
     cacheFolder: `${home}/cache`,
   };
 }
 
-async function createFound(config: Config, logger: Logger): Promise<readonly Backend[]> {
+async function findRuntimes(config: Config, logger: Logger): Promise<readonly Runtime[]> {
   const known = config.runtimes.map(({ url }) => url);
   const found = await findLocalRuntimes({
     own: [`127.0.0.1:${config.port}`, ...known],
@@ -60,7 +92,7 @@ async function createFound(config: Config, logger: Logger): Promise<readonly Bac
   });
   return found.map(({ name, kind, baseUrl }) => {
     logger.info({ runtime: name, kind, url: baseUrl }, "runtime found on this machine");
-    return createRuntime({ name, kind, url: baseUrl, headers: {} }, config, logger);
+    return { name, kind, url: baseUrl, headers: {} };
   });
 }
 
@@ -81,7 +113,7 @@ export async function checkRuntime(runtime: RuntimeConfig, config: Config): Prom
   }
 }
 
-type Runtime = Omit<RuntimeConfig, "kind"> & { readonly kind: string };
+type Runtime = Omit<RuntimeConfig, "kind"> & Pick<RuntimeSettings, "kind" | "serviceId">;
 
 function createRuntime(
   runtime: Runtime,
@@ -89,15 +121,21 @@ function createRuntime(
   logger: Logger,
   services?: ServicePath,
 ): Backend {
-  const { name, kind, url, apiKey, ca, headers, ...limits } = runtime;
+  const { name, kind, url, apiKey, ca, headers, serviceId: expectedServiceId, ...limits } = runtime;
   const options = {
     ...limits,
     id: name,
     logger: logger.child({ room: "runtimes", runtime: name }),
   };
   const key = apiKey === undefined ? {} : { apiKey };
+  const onServices = (ids: readonly string[]): void => services?.onServices(name, ids);
+  if (kind === "lmsp") {
+    const path = services && { serviceId: services.sharedId, onServices };
+    const expected = expectedServiceId === undefined ? {} : { expectedServiceId };
+    return createLmspBackend({ ...options, ...key, ...path, ...expected, baseUrl: url, headers });
+  }
   if (kind === "nnrp") {
-    const path = services && { ...services, onServices: (ids: readonly string[]) => services.onServices(name, ids) };
+    const path = services && { serviceId: services.serviceId, onServices };
     return createNnrpBackend({ ...options, ...key, ...path, ...(ca === undefined ? {} : { ca }), url, headers });
   }
   if (kind !== "ollama") {

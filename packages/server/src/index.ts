@@ -20,7 +20,7 @@ export {
   type EmbeddedConfig,
   type EmbeddedModelConfig,
   type Environment,
-  exposureProblem,
+  exposedAddress,
   isLoopbackHost,
   type LimitsConfig,
   type LoadConfigOptions,

@@ -6,6 +6,7 @@ import {
   createBatchExecutor,
   createCore,
   createMemoryStorage,
+  type EventLogLimits,
   MemoryBus,
   MemoryLeases,
   MemoryQuotaStore,
@@ -13,11 +14,13 @@ import {
   type Observer,
   problems,
   randomIds,
+  type Storage,
   systemClock,
 } from "@plenum/core";
 import { acceptUpgrade, type Listener } from "@plenum/nnrp/node";
 import { schemaVersion } from "@plenum/profile";
 import type { Logger } from "pino";
+import type { EmbeddedBackend } from "./backends/embedded/index.ts";
 import {
   type Config,
   exposedAddress,
@@ -39,6 +42,7 @@ import { causeOf, createLogObserver } from "./log-observer.ts";
 import { createLogger } from "./logger.ts";
 import { MetricsHistory } from "./metrics/history.ts";
 import { Metrics } from "./metrics/metrics.ts";
+import { createModelExecutors, ModelLibrary, ModelPuller } from "./model-files/index.ts";
 import { closeListeners, openListeners } from "./nnrp-listeners.ts";
 import { readServiceId } from "./service-identity.ts";
 import { readTlsPair, watchTlsFiles } from "./tls-files.ts";
@@ -51,6 +55,8 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Further backends, after the configured ones. */
   readonly backends?: readonly Backend[];
+  /** In place of the configured one; closed by who made it. */
+  readonly storage?: Storage;
 }
 
 /** A running service. */
@@ -91,7 +97,8 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   const behind = new Map<string, readonly string[]>();
   const onServices = (runtime: string, ids: readonly string[]): void => void behind.set(runtime, ids);
   const path = { serviceId, sharedId: identity.id, onServices };
-  const configured = await createBackends(config, logger, path);
+  const library = new ModelLibrary(config.models);
+  const { embedded, ...configured } = await createBackends(config, logger, path, library);
   const backends = [...configured.backends, ...(options.backends ?? [])];
   const network = new LocalNetwork({
     id: identity.id,
@@ -103,15 +110,19 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     logger,
   });
   const observer = joinObservers(metrics.observer, history.observer, createLogObserver(logger));
-  const core = createServiceCore(config, { ...configured, backends }, network, observer);
+  const storage = options.storage ?? createMemoryStorage(logLimits(config));
+  const core = createServiceCore(config, { ...configured, backends }, { network, observer, storage });
   await core.authenticator.load();
   const madeTokenFile = core.authenticator.isRequired ? await createFirstToken(core, config.home) : undefined;
-  registerExecutors(core);
+  await Promise.all([library.load(core.storage.settings), core.models.loadAliases()]);
+  if (library.registered.length > 0) void embedded?.rescan();
+  registerExecutors(core, createPuller(config, core, library, embedded));
   metrics.watch(core);
   history.watch(core);
   const readiness = watchReadiness(core);
   const services = (): readonly string[] => [...new Set([serviceId, ...[...behind.values()].flat()])];
-  const nnrp = createServiceNnrpDoor(config.nnrp, core, logger, services);
+  const nnrp = createServiceNnrpDoor({ config: config.nnrp, core, logger, metrics, services });
+  metrics.watchNnrp(nnrp.server);
   let listeners: readonly Listener[] = [];
   let unwatchTls = (): void => {};
   const doors = createDoors(config, { ...identity, history }, nnrp.pages, (asker) =>
@@ -181,15 +192,20 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   };
 }
 
+function logLimits({ limits }: Config): EventLogLimits {
+  return { bytesPerResponse: limits.logBytesPerResponse, bytesTotal: limits.logBytesTotal };
+}
+
 function createServiceCore(
   config: Config,
   { backends, ...runtimes }: ConfiguredBackends,
-  neighbourhood: Neighbourhood,
-  observer: Observer,
+  parts: { readonly network: Neighbourhood; readonly observer: Observer; readonly storage: Storage },
 ): Core {
+  const { network: neighbourhood, observer, storage } = parts;
   const { limits, auth } = config;
   return createCore({
     backends,
+    names: { aliases: config.aliases, sameAs: config.sameAs },
     runtimes,
     neighbourhood,
     tokens: auth.tokens.map(({ tokenSha256, ...token }) => ({ ...token, sha256: tokenSha256 })),
@@ -206,10 +222,7 @@ function createServiceCore(
       tasksQueued: limits.queue,
       taskRetentionMs: 7 * 24 * 3_600_000,
     },
-    storage: createMemoryStorage({
-      bytesPerResponse: limits.logBytesPerResponse,
-      bytesTotal: limits.logBytesTotal,
-    }),
+    storage,
     quotas: new MemoryQuotaStore(),
     leases: new MemoryLeases(),
     bus: new MemoryBus(),
@@ -221,16 +234,42 @@ function createServiceCore(
 }
 
 /** Kinds of tasks that this service offers beside background responses (LMSP §7). */
-function registerExecutors({ tasks, responses, storage, clock }: Core): void {
+function registerExecutors(core: Core, puller: ModelPuller): void {
+  const { tasks, responses, storage, clock } = core;
+  for (const executor of createModelExecutors(puller, core.models)) tasks.register(executor);
   tasks.register(createBatchExecutor({ responses, store: storage.tasks, clock, toLine: toBatchLine }));
 }
 
-function createServiceNnrpDoor(
-  config: NnrpConfig,
-  core: Core,
-  logger: Logger,
-  services: () => readonly string[],
-): NnrpDoor {
+function createPuller(
+  { pull }: Config,
+  { catalog }: Core,
+  library: ModelLibrary,
+  embedded: EmbeddedBackend | undefined,
+): ModelPuller {
+  return new ModelPuller({
+    library,
+    hub: { url: pull.hubUrl, ...(pull.hubToken === undefined ? {} : { token: pull.hubToken }) },
+    runtimes: () => catalog.backends,
+    hasModel: (name) => catalog.find(name) !== undefined,
+    ...(embedded && {
+      server: {
+        rescan: () => embedded.rescan(),
+        modelsOf: (paths) =>
+          embedded.namesOf(paths).flatMap((name) => catalog.find(`${embedded.id}/${name}`)?.model.id ?? []),
+      },
+    }),
+  });
+}
+
+interface NnrpDoorParts {
+  readonly config: NnrpConfig;
+  readonly core: Core;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly services: () => readonly string[];
+}
+
+function createServiceNnrpDoor({ config, core, logger, metrics, services }: NnrpDoorParts): NnrpDoor {
   return createNnrpDoor({
     core,
     services,
@@ -244,7 +283,11 @@ function createServiceNnrpDoor(
     },
     onProblem: (error, request) => logProblem(logger, error, { door: "nnrp", ...request }),
     onRequest: (request) => logger.debug({ door: "nnrp", ...request }, "asked"),
-    onEvent: ({ event, ...facts }) => logger.debug({ door: "nnrp", ...facts }, event),
+    onEvent: (told) => {
+      metrics.nnrpObserver(told);
+      const { event, ...facts } = told;
+      logger.debug({ door: "nnrp", ...facts }, event);
+    },
     onFault: (error) => logger.error({ door: "nnrp", cause: String(error) }, "fault"),
   });
 }

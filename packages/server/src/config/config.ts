@@ -16,9 +16,11 @@ export interface Config {
   readonly hosts: readonly string[];
   /** Web origins (`https://host:port`) that may call from a browser; `*`: any. Default none beyond the local ones. */
   readonly corsOrigins: readonly string[];
+  /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*` headers are believed. Default none. */
+  readonly trustedProxies: readonly string[];
   readonly limits: LimitsConfig;
   readonly auth: { readonly tokens: readonly TokenConfig[] };
-  /** True: may listen beyond loopback without a token. Default false. */
+  /** True: may listen beyond loopback without a token. Default false: then the first start makes one. */
   readonly insecureOpen: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   /** Absolute paths of PEM files, for addresses with TLS. Absent: there can be none. */
@@ -27,12 +29,26 @@ export interface Config {
   readonly embedded: EmbeddedConfig;
   /** Servers that run models, in the file's order. Default none. */
   readonly runtimes: readonly RuntimeConfig[];
+  /** True: looks for services of the local network, and announces this one when it listens beyond loopback. Default: true when it does. */
+  readonly discovery: boolean;
+  /** Further names of models, each with its model's name. Default none. */
+  readonly aliases: ReadonlyMap<string, string>;
+  /** Models of a runtime (`runtime/model`) that are the same as another one, with a name of that. Default none. */
+  readonly sameAs: ReadonlyMap<string, string>;
+  readonly pull: PullConfig;
   /** False: runtimes that already run on this machine are not looked for. Default true. */
   readonly findLocalRuntimes: boolean;
   /** False: never fetches the starter model. Default true: fetched when the folder holds no model file. */
   readonly starterModel: boolean;
   /** Configuration file that was read, absolute. Absent: there was none. */
   readonly file?: string;
+}
+
+export interface PullConfig {
+  /** Base URL of the hub, without a slash at its end. Default https://huggingface.co. */
+  readonly hubUrl: string;
+  /** Token of the hub, from `HF_TOKEN`; a secret, never to be logged. Absent: only public repositories can be read. */
+  readonly hubToken?: string;
 }
 
 export interface LimitsConfig {
@@ -100,6 +116,12 @@ export interface TokenConfig {
   readonly expiresAtMs?: number;
   /** Highest priority that a request may ask for, -8 … 8. Absent: 8. */
   readonly topPriority?: number;
+  /** Requests accepted in any 60 s. Absent: no limit. */
+  readonly requestsPerMinute?: number;
+  /** Tokens of prompts and answers that ended in any 60 s. Absent: no limit. */
+  readonly tokensPerMinute?: number;
+  /** Responses that wait or run at once. Absent: no limit. */
+  readonly concurrency?: number;
 }
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
@@ -118,11 +140,13 @@ export interface EmbeddedConfig {
   readonly gpu: "auto" | "off" | "cuda" | "vulkan";
   /** Milliseconds that an idle model stays loaded. Default 1800000 (`keep_alive: 30m`); 0: unloaded after each use; -1: never unloaded. */
   readonly keepAliveMs: number;
+  /** Memory that all loaded models may take together: up to 1 a share of the machine's or container's, else bytes. Default 0.8. */
+  readonly memoryBudget: number;
   /** Settings of single models, by file name or catalog id. */
   readonly models: Readonly<Record<string, EmbeddedModelConfig>>;
 }
 
-export type RuntimeKind = "ollama" | "openai-compatible" | "llama-server" | "vllm" | "lm-studio" | "nnrp";
+export type RuntimeKind = "ollama" | "openai-compatible" | "llama-server" | "vllm" | "lm-studio" | "nnrp" | "lmsp";
 
 export interface RuntimeConfig {
   /** Its id: `<name>/<model>` always names a model. */

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ConfigError, type ConfigFlags, type Environment, loadConfig } from "./index.ts";
+import { ConfigError, type ConfigFlags, type Environment, exposedAddress, loadConfig } from "./index.ts";
+import { shareOrBytes } from "./sizes.ts";
 
 let folder: string;
 
@@ -37,6 +38,7 @@ test("runs on defaults alone", async () => {
     models: join(folder, ".plenum/models"),
     hosts: [],
     corsOrigins: [],
+    trustedProxies: [],
     limits: {
       requestBytes: 33_554_432,
       queue: 512,
@@ -68,6 +70,7 @@ test("runs on defaults alone", async () => {
     sameAs: new Map(),
     pull: { hubUrl: "https://huggingface.co" },
     runtimes: [],
+    discovery: false,
     findLocalRuntimes: true,
     starterModel: true,
   });
@@ -185,14 +188,14 @@ test.each([
     "a missing field of a token",
     `auth:\n  tokens:\n    - { principal: ada, scopes: [read] }`,
     [
-      "plenum.config.yaml:3:7  auth.tokens[0].token_sha256 is missing: expected the SHA-256 of the token, 64 hex digits in lower case (`plenum token create` makes both)",
+      "plenum.config.yaml:3:7  auth.tokens[0].token_sha256 is missing: expected the SHA-256 of the token, 64 hex digits in lower case (`plenum tokens create --for-config` makes both)",
     ],
   ],
   [
     "a token in place of its hash, not repeated",
     `auth:\n  tokens:\n    - { principal: ada, scopes: [read], token_sha256: plenum_secret }`,
     [
-      "plenum.config.yaml:3:55  auth.tokens[0].token_sha256: expected the SHA-256 of the token, 64 hex digits in lower case (`plenum token create` makes both)",
+      "plenum.config.yaml:3:55  auth.tokens[0].token_sha256: expected the SHA-256 of the token, 64 hex digits in lower case (`plenum tokens create --for-config` makes both)",
     ],
   ],
   [
@@ -244,32 +247,26 @@ test("refuses the same token twice", async () => {
 });
 
 test.each([
-  ["every network", { host: "0.0.0.0" }, "", false],
-  [
-    "every network, with a token",
-    { host: "0.0.0.0" },
-    `auth: { tokens: [{ principal: a, token_sha256: ${hash}, scopes: [read] }] }`,
-    true,
-  ],
-  ["every network, on purpose", { host: "::", insecureOpen: true }, "", true],
-  ["localhost", { host: "localhost" }, "", true],
-  ["a name", { host: "box.local" }, "", false],
-])("listens only where it may: %s", async (_name, flags: ConfigFlags, text, isAllowed) => {
-  if (isAllowed) expect((await load(text, flags)).host).toBe(flags.host);
-  else
-    expect((await mistakesOf(text, flags))[0]).toMatch(/^--host {2}host .* no token is configured: .*--insecure-open/);
+  ["every network", { host: "0.0.0.0" }, "0.0.0.0"],
+  ["every network by IPv6", { host: "::" }, "::"],
+  ["a name", { host: "box.local" }, "box.local"],
+  ["this machine", {}, undefined],
+  ["localhost", { host: "localhost" }, undefined],
+  ["NNRP for every network", { nnrp: ["tcp://localhost:0", "tcp://0.0.0.0:7412"] }, "tcp://0.0.0.0:7412"],
+  ["NNRP at a name", { nnrp: ["ws://box.local:7412/nnrp"] }, "ws://box.local:7412/nnrp"],
+  ["NNRP for this machine", { nnrp: ["tcp://127.0.0.1:7412", "unix:///run/plenum.sock"] }, undefined],
+])("what other machines can reach: %s", async (_name, flags: ConfigFlags, address) => {
+  expect(exposedAddress(await load("", flags))).toBe(address);
 });
 
-test.each([
-  ["tcp://0.0.0.0:7412", "", false],
-  ["ws://box.local:7412/nnrp", "", false],
-  ["tcp://127.0.0.1:7412", "", true],
-  ["unix:///run/plenum.sock", "", true],
-  ["tcp://0.0.0.0:7412", "insecure_open: true", true],
-])("speaks NNRP only where it may: %s, %s", async (address, text, isAllowed) => {
-  const flags = { nnrp: ["tcp://localhost:0", address] };
-  if (isAllowed) expect((await load(text, flags)).nnrp.listen).toEqual(flags.nnrp);
-  else expect((await mistakesOf(text, flags))[0]).toMatch(/^--nnrp {2}\S+ can be reached .* no token is configured/);
+test("trusted proxies are addresses and ranges of them", async () => {
+  const proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"];
+  expect((await load(`trusted_proxies: ${JSON.stringify(proxies)}`)).trustedProxies).toEqual(proxies);
+  for (const wrong of ["10.0.0.0/33", "10.0.0.0/8/8", "::1/129", "proxy.example", "10.0.0.1/"]) {
+    expect(await mistakesOf(`trusted_proxies: [${JSON.stringify(wrong)}]`)).toEqual([
+      `plenum.config.yaml:1:19  trusted_proxies[0]: expected an address or a CIDR range such as 192.168.0.0/16, got "${wrong}"`,
+    ]);
+  }
 });
 
 test.each([["nnrp://127.0.0.1:1"], ["quic://127.0.0.1:1"], ["127.0.0.1:7412"], ["unix://x"]])(

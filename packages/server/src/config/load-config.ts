@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { exposureProblem, isLoopbackHost } from "./check-exposure.ts";
 import type { Config } from "./config.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { ConfigError } from "./config-error.ts";
@@ -56,7 +55,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     return resolve(base, expandHome(path, options.env));
   };
   const home = pathOf("home", parsed.data.home);
-  const config = toConfig(parsed.data, {
+  return toConfig(parsed.data, {
     hostName: hostname(),
     home,
     models: parsed.data.models === undefined ? join(home, "models") : pathOf("models", parsed.data.models),
@@ -65,9 +64,6 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
     logFormat: (options.isTerminal ?? process.stdout.isTTY) ? "pretty" : "json",
     ...(found !== undefined && { file: found.path }),
   });
-  const problem = exposureProblem(config);
-  if (problem !== undefined) throw new ConfigError([`${originOfExposure(config, overrides, document)}  ${problem}`]);
-  return config;
 }
 
 async function findFile(options: LoadConfigOptions, cwd: string): Promise<FoundFile | undefined> {
@@ -130,14 +126,4 @@ function checkTls(file: ConfigFile, document: ConfigDocument | undefined, overri
   const place = override?.origin ?? document?.placeOfValue(path) ?? "configuration";
   const name = `nnrp.listen[${index}]`;
   throw new ConfigError([`${place}  ${name}: this address needs tls.cert and tls.key, the files of a certificate`]);
-}
-
-function originOfExposure(
-  { host }: Config,
-  overrides: readonly Override[],
-  document: ConfigDocument | undefined,
-): string {
-  const path = isLoopbackHost(host) ? ["nnrp", "listen"] : ["host"];
-  const override = overrides.find(({ path: set }) => set.join(".") === path.join("."));
-  return override?.origin ?? document?.placeOfValue(path) ?? "configuration";
 }

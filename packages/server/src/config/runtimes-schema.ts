@@ -30,23 +30,23 @@ const nnrpUrlError =
   "password or query (a key goes into api_key_env)";
 const urlError = "a URL such as http://127.0.0.1:8000, without user, password or query (a key goes into api_key_env)";
 
-const runtimeSection = section({
-  kind: oneOf("What it speaks.", ["ollama", "openai-compatible", "llama-server", "vllm", "lm-studio", "nnrp"]),
+/** Options that a runtime has wherever it is named. */
+const runtimeOptions = {
+  kind: oneOf("What it speaks; lmsp: another Plenum, or another service of the native interface.", [
+    "ollama",
+    "openai-compatible",
+    "llama-server",
+    "vllm",
+    "lm-studio",
+    "nnrp",
+    "lmsp",
+  ]),
   url: z
     .string({ error: urlError })
     .describe(
       "Base URL, http or https, without /v1 or /api. For nnrp: its address, nnrp, nnrps, tcp, tls, ws, wss, unix or npipe.",
     ),
   api_key: text("Sent as a bearer token. Absent: none.", "a key").optional(),
-  api_key_env: pattern(
-    "Name of the environment variable that holds the key; keeps it out of the file.",
-    /^[A-Za-z_][A-Za-z0-9_]*$/,
-    "the name of an environment variable",
-  ).optional(),
-  ca: text(
-    "PEM file of certificates to trust instead of the platform's, for addresses with TLS of kind nnrp.",
-    "a file",
-  ).optional(),
   headers: z
     .record(
       headerName,
@@ -74,16 +74,50 @@ const runtimeSection = section({
     text("A name or pattern.", "a model name or a pattern with *"),
     "a list of model names",
   ).optional(),
+};
+
+const { kind, url, api_key, ...furtherOptions } = runtimeOptions;
+
+const runtimeSection = section({
+  kind,
+  url,
+  api_key,
+  api_key_env: pattern(
+    "Name of the environment variable that holds the key; keeps it out of the file.",
+    /^[A-Za-z_][A-Za-z0-9_]*$/,
+    "the name of an environment variable",
+  ).optional(),
+  ca: text(
+    "PEM file of certificates to trust instead of the platform's, for addresses with TLS of kind nnrp.",
+    "a file",
+  ).optional(),
+  ...furtherOptions,
 });
 
-const runtime = runtimeSection.superRefine(({ kind, url, ca }, context) => {
+interface Address {
+  readonly kind: string;
+  readonly url: string;
+}
+
+function checkUrl({ kind, url }: Address, context: z.RefinementCtx): void {
   const isNnrp = kind === "nnrp";
-  if (ca !== undefined && !isNnrp) {
-    context.addIssue({ code: "custom", path: ["ca"], message: "no `ca`, which only kind nnrp has" });
-  }
   if (isNnrp ? isNnrpUrl(url) : isServerUrl(url)) return;
   context.addIssue({ code: "custom", path: ["url"], message: isNnrp ? nnrpUrlError : urlError });
+}
+
+const runtime = runtimeSection.superRefine((value, context) => {
+  if (value.ca !== undefined && value.kind !== "nnrp") {
+    context.addIssue({ code: "custom", path: ["ca"], message: "no `ca`, which only kind nnrp has" });
+  }
+  checkUrl(value, context);
 });
+
+/**
+ * A runtime that is named while the service runs. It names no environment variable and no file: whoever may add a runtime
+ * must not read the service's machine by it.
+ */
+export const addedRuntimeSchema = z.object({ id: name, ...runtimeOptions }).superRefine(checkUrl);
+export const strictAddedRuntimeSchema = z.strictObject({ id: name, ...runtimeOptions }).superRefine(checkUrl);
 
 /** A mapping from the runtime's name, which is its id in the catalog. */
 export const runtimesSchema = z

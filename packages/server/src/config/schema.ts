@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { durationForm } from "./durations.ts";
+import { parseNetwork } from "./networks.ts";
 import { nnrpSchema } from "./nnrp-schema.ts";
 import { flag, list, oneOf, pattern, section, text, wholeNumber } from "./options.ts";
 import { runtimesSchema } from "./runtimes-schema.ts";
+import { sizeForm } from "./sizes.ts";
 
 /** `plenum.config.yaml`: what a person writes. Nothing here is changed on the way; `to-config.ts` does that. */
 
@@ -61,9 +63,9 @@ const tls = section({
 const token = section({
   principal: text("Who owns what is made with this token; several tokens may name one principal.", "a name"),
   token_sha256: pattern(
-    "SHA-256 of the token; `plenum token create` prints it.",
+    "SHA-256 of the token; `plenum tokens create --for-config` prints it.",
     /^[0-9a-f]{64}$/,
-    "the SHA-256 of the token, 64 hex digits in lower case (`plenum token create` makes both)",
+    "the SHA-256 of the token, 64 hex digits in lower case (`plenum tokens create --for-config` makes both)",
   ),
   scopes: list(
     "What it allows: read (catalog, own responses), infer, manage (models, runtimes), admin (everything).",
@@ -80,7 +82,15 @@ const token = section({
     .describe("Instant (RFC 3339) from which it is refused. Absent: never.")
     .optional(),
   top_priority: wholeNumber("Highest priority that a request may ask for. Absent: 8.", -8, 8).optional(),
+  requests_per_minute: wholeNumber("Requests accepted in any 60 s. Absent: no limit.", 0).optional(),
+  tokens_per_minute: wholeNumber(
+    "Tokens of prompts and answers that ended in any 60 s. Absent: no limit.",
+    0,
+  ).optional(),
+  concurrency: wholeNumber("Responses that wait or run at once. Absent: no limit.", 0).optional(),
 });
+
+const network = "an address or a CIDR range such as 192.168.0.0/16";
 
 const contextTokens = wholeNumber(
   "Tokens of prompt and answer together. Absent: as trained, lowered to fit memory.",
@@ -97,6 +107,8 @@ const embeddedModel = section({
 
 const durationError = { error: 'a duration such as "30m", milliseconds, or -1 for never unloaded' };
 
+const budgetError = { error: 'a share such as "80%", a size such as "12GiB", or bytes' };
+
 const embedded = section({
   enabled: flag("False: no model file is served.").default(true),
   parallel: wholeNumber("Responses that one model runs at once; more wait in the queue.", 1, 64).default(4),
@@ -110,11 +122,19 @@ const embedded = section({
     .union([z.int(durationError).min(-1, durationError), z.string().regex(durationForm, durationError)], durationError)
     .describe("How long an idle model stays loaded. 0: unloaded after each use; -1: never unloaded.")
     .default("30m"),
+  memory_budget: z
+    .union([z.int(budgetError).min(1_048_576, budgetError), z.string().regex(sizeForm, budgetError)], budgetError)
+    .describe("Memory that all loaded models may take together: a share of the machine's or container's, or a size.")
+    .default("80%"),
   models: z
     .record(z.string(), embeddedModel, { error: "a mapping from file name or model id to its settings" })
     .describe("Settings of single models, by file name or catalog id.")
     .default({}),
 });
+
+const modelName = z
+  .string({ error: "a model's name" })
+  .regex(/^\S{1,256}$/, { error: "a model's name, without spaces" });
 
 /** Scopes, levels and the rest as the file spells them. Unknown keys are errors. */
 export const configSchema = section({
@@ -139,6 +159,11 @@ export const configSchema = section({
     pattern("An origin.", /^(\*|[a-z][a-z0-9+.-]*:\/\/[^\s/]*)$/i, "an origin such as https://app.example.com, or *"),
     "a list of origins",
   ).default([]),
+  trusted_proxies: list(
+    "Addresses or CIDR ranges of proxies whose X-Forwarded-For, -Proto and -Host are believed.",
+    text("A proxy or a range of them.", network).refine((written) => parseNetwork(written) !== undefined, network),
+    "a list of addresses or CIDR ranges",
+  ).default([]),
   limits: limits.prefault({}),
   auth: section({
     tokens: list("Bearer tokens; none: open on loopback.", token, "a list of tokens").default([]),
@@ -160,6 +185,27 @@ export const configSchema = section({
   nnrp: nnrpSchema.prefault({}),
   embedded: embedded.prefault({}),
   runtimes: runtimesSchema,
+  aliases: z
+    .record(modelName, modelName, { error: "a mapping from a further name to a model's name" })
+    .describe("Further names of models: the name that clients use, and the model that it stands for.")
+    .default({}),
+  same_as: z
+    .record(modelName, modelName, { error: "a mapping from runtime/model to a model's name" })
+    .describe(
+      "Models of a runtime (`runtime/model`) that are the same as another one: one entry of the catalog with both runtimes.",
+    )
+    .default({}),
+  pull: section({
+    hub_url: z
+      .url({ protocol: /^https?$/, error: "a URL such as https://huggingface.co" })
+      .describe(
+        "Base URL of the hub that `hf:` sources come from; http only on this machine. HF_TOKEN holds its token.",
+      )
+      .default("https://huggingface.co"),
+  }).prefault({}),
+  discovery: flag(
+    "True: looks for services of the local network by mDNS, and announces this one when it listens beyond loopback. Absent: true when it does.",
+  ).optional(),
   find_local_runtimes: flag("True: runtimes that already run on this machine are looked for and served.").default(true),
   starter_model: flag("True: a small model is fetched when the folder holds no model file.").default(true),
 });

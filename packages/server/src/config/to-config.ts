@@ -1,3 +1,4 @@
+import { isLoopbackHost } from "./check-exposure.ts";
 import type {
   Config,
   EmbeddedConfig,
@@ -41,6 +42,7 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     models: places.models,
     hosts: file.hosts.map((host) => host.toLowerCase()),
     corsOrigins: file.cors_origins.map((origin) => origin.toLowerCase()),
+    trustedProxies: file.trusted_proxies,
     limits: toLimits(file.limits),
     auth: { tokens: file.auth.tokens.map(toToken) },
     insecureOpen: file.insecure_open,
@@ -54,6 +56,7 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     sameAs: new Map(Object.entries(file.same_as)),
     pull: toPull(file.pull, places.env),
     runtimes: toRuntimes(file.runtimes, places.env, (path) => places.pathOf("runtimes", path)),
+    discovery: file.discovery ?? !isLoopbackHost(file.host.replace(/^\[(.*)\]$/, "$1")),
     findLocalRuntimes: file.find_local_runtimes,
     starterModel: file.starter_model,
     ...(places.file !== undefined && { file: places.file }),
@@ -86,6 +89,9 @@ function toToken(token: ConfigFile["auth"]["tokens"][number]): TokenConfig {
     ...(token.models !== undefined && { models: token.models }),
     ...(token.expires_at !== undefined && { expiresAtMs: Date.parse(token.expires_at) }),
     ...(token.top_priority !== undefined && { topPriority: token.top_priority }),
+    ...(token.requests_per_minute !== undefined && { requestsPerMinute: token.requests_per_minute }),
+    ...(token.tokens_per_minute !== undefined && { tokensPerMinute: token.tokens_per_minute }),
+    ...(token.concurrency !== undefined && { concurrency: token.concurrency }),
   };
 }
 
