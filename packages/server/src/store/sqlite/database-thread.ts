@@ -1,7 +1,6 @@
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { CoreError } from "@plenum/core";
+import { startThread } from "./start-thread.ts";
 import { StorageRefusal } from "./storage-refusal.ts";
 import type {
   Argument,
@@ -81,7 +80,7 @@ export class DatabaseThread {
     options: ThreadOptions,
     on: { evicted: (ids: readonly string[]) => void; fault: (fault: string | undefined) => void },
   ): Promise<DatabaseThread> {
-    const worker = startWorker(options);
+    const worker = startThread("main", options);
     const first = await new Promise<ThreadMessage>((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("error", reject);
@@ -256,14 +255,3 @@ const probe: Pending = {
   done: () => {},
   failed: () => {},
 };
-
-function startWorker(workerData: ThreadOptions): Worker {
-  // Node's own module warns that its API may still change.
-  const options = { name: "plenum-store", workerData, execArgv: ["--disable-warning=ExperimentalWarning"] };
-  if (!import.meta.url.endsWith(".ts")) return new Worker(new URL("./thread/main.js", import.meta.url), options);
-  // TypeScript needs its loader, which a thread takes only from inside.
-  const entry = new URL("./thread/main.ts", import.meta.url).href;
-  const loader = new URL("index.mjs", pathToFileURL(createRequire(import.meta.url).resolve("tsx/esm/api"))).href;
-  const code = `import("${loader}").then(({ register }) => { register(); return import("${entry}"); });`;
-  return new Worker(code, { ...options, eval: true });
-}

@@ -1,4 +1,5 @@
 import {
+  type Clock,
   CoreError,
   type EventLog,
   type EventLogLimits,
@@ -23,12 +24,14 @@ export class SqliteEventLog implements EventLog, Source {
   readonly #memory: MemoryEventLog;
   readonly #thread: DatabaseThread;
   readonly #keepsContent: boolean;
+  readonly #clock: Clock;
   /** Durable logs that memory holds. */
   readonly #durable = new Map<string, DurableLog>();
   readonly #dirty = new Set<DurableLog>();
   readonly #recalls = new Map<string, Promise<boolean>>();
 
-  constructor(limits: EventLogLimits, thread: DatabaseThread, keepsContent: boolean) {
+  constructor(limits: EventLogLimits, thread: DatabaseThread, keepsContent: boolean, clock: Clock) {
+    this.#clock = clock;
     this.#memory = new MemoryEventLog(limits);
     this.#thread = thread;
     this.#keepsContent = keepsContent;
@@ -149,7 +152,7 @@ export class SqliteEventLog implements EventLog, Source {
     }
     if (last === extent.last) this.#dirty.delete(log);
     log.sent = last;
-    const endedAt = extent.ended && last === extent.last ? Date.now() : null;
+    const endedAt = extent.ended && last === extent.last ? this.#clock.now() : null;
     const text = packEntries(entries);
     return {
       name: "logs.append",

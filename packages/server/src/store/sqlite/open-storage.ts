@@ -48,7 +48,7 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
   };
   const thread = await DatabaseThread.start({ file, maxBytes }, { evicted: forget, fault: onFault });
   // In this order: a response is written after the events that it tells of.
-  const log = new SqliteEventLog(options, thread, keepsContent);
+  const log = new SqliteEventLog(options, thread, keepsContent, clock);
   const responses = new SqliteStore(thread, keepsContent);
   const upkeep = new Upkeep(thread, {
     responseRetentionMs: options.responseRetentionMs ?? 3_600_000,

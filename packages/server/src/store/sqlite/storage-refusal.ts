@@ -6,7 +6,7 @@ export class StorageRefusal extends Error {
   readonly kind: Fault["kind"];
 
   constructor(file: string, { kind, message }: Fault) {
-    super(sentenceOf(file, kind, message));
+    super(sentenceOf(file, kind, message.replace(/\s+/g, " ")));
     this.kind = kind;
   }
 }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   testEventLog,
   testIdempotencyStore,
@@ -9,29 +6,15 @@ import {
   testTaskStore,
   testTokenStore,
 } from "@plenum/core/testing";
-import { afterAll, beforeAll } from "vitest";
-import { openSqliteStorage, type SqliteStorage, type SqliteStorageOptions } from "./index.ts";
+import { storages } from "./testing/fixtures.ts";
 
-const folders: string[] = [];
-const open: SqliteStorage[] = [];
+const { open } = storages();
 
-async function create(options: Partial<SqliteStorageOptions> = {}): Promise<SqliteStorage> {
-  const folder = await mkdtemp(join(tmpdir(), "plenum-store-"));
-  folders.push(folder);
-  const limits = { bytesPerResponse: 1_000_000, bytesTotal: 10_000_000 };
-  const storage = await openSqliteStorage({ file: join(folder, "plenum.db"), ...limits, ...options });
-  open.push(storage);
-  return storage;
-}
-
-afterAll(async () => {
-  await Promise.all(open.map((storage) => storage.close()));
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true })));
-});
-
-testStore("sqlite", async () => (await create()).responses);
-testStore("sqlite without content", async () => (await create({ content: "never" })).responses);
-testTaskStore("sqlite", async () => (await create()).tasks);
-testTokenStore("sqlite", async () => (await create()).tokens);
-testIdempotencyStore("sqlite", async () => (await create()).idempotency);
-testSettingsStore("sqlite", async () => (await create()).settings);
+testStore("sqlite", async () => (await open()).responses);
+testStore("sqlite without content", async () => (await open({ content: "never" })).responses);
+testEventLog("sqlite", async (limits) => (await open(limits)).log);
+testEventLog("sqlite, durable", async (limits) => (await open(limits)).log, { isDurable: true });
+testTaskStore("sqlite", async () => (await open()).tasks);
+testTokenStore("sqlite", async () => (await open()).tokens);
+testIdempotencyStore("sqlite", async () => (await open()).idempotency);
+testSettingsStore("sqlite", async () => (await open()).settings);

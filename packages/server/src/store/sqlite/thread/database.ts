@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
@@ -37,15 +37,18 @@ export function openPlain(file: string, options: { readonly readOnly?: boolean }
  */
 export function openDatabase(file: string, maxBytes: number): Database {
   mkdirSync(dirname(file), { recursive: true });
-  closeSync(openSync(file, "a", 0o600));
+  const descriptor = openSync(file, "a", 0o600);
+  const isNew = fstatSync(descriptor).size === 0;
+  closeSync(descriptor);
   const database = openPlain(file);
   try {
     // An exclusive lock before the first access: no second process, no shared memory file.
-    database.exec("PRAGMA busy_timeout = 500; PRAGMA locking_mode = EXCLUSIVE; PRAGMA auto_vacuum = INCREMENTAL");
+    database.exec("PRAGMA busy_timeout = 500; PRAGMA locking_mode = EXCLUSIVE");
+    if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 16777216; PRAGMA foreign_keys = ON");
     database.exec("BEGIN IMMEDIATE; COMMIT");
     requireSound(database);
-    migrate(database);
+    migrate(database, pragma(database, "user_version"));
     limitSize(database, maxBytes);
     return database;
   } catch (error) {
@@ -59,7 +62,7 @@ const checkedPages = 16_384;
 
 function requireSound(database: Database): void {
   if (pragma(database, "page_count") > checkedPages) return;
-  const verdict = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {})[0];
+  const verdict = once(database, "PRAGMA quick_check(1)");
   if (verdict !== "ok") throw Object.assign(new Error(String(verdict)), { errcode: 11 });
 }
 
@@ -71,7 +74,12 @@ function limitSize(database: Database, maxBytes: number): void {
 
 /** Value of a PRAGMA that is a number. */
 export function pragma(database: Database, name: string): number {
-  return Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+  return Number(once(database, `PRAGMA ${name}`));
+}
+
+/** First value of the first row. */
+export function once(database: Database, sql: string): unknown {
+  return Object.values(database.prepare(sql).get() ?? {})[0];
 }
 
 /** What an error of SQLite means. */

@@ -48,21 +48,27 @@ function serve(): void {
   /** The cap is reached, not the end of the disk: what ended longest ago makes room. */
   const makeRoom = (): string[] => {
     const isCapped = pragma(database, "page_count") >= pragma(database, "max_page_count") - 16;
-    return isCapped ? transact(() => evictOldest(statements, 50)) : [];
+    return isCapped ? transact(() => evictOldest(statements)) : [];
   };
-  const performAll = ({ operations: all }: Batch): { outcomes: readonly Outcome[]; evicted: readonly string[] } => {
-    const evicted: string[] = [];
+  const evicted: string[] = [];
+  const transactWithRoom = <T>(run: () => T): T => {
     for (;;) {
       try {
-        return { outcomes: transact(() => all.map(perform)), evicted };
+        return transact(run);
       } catch (error) {
-        const made = faultOf(error) === "full" ? tryTo(makeRoom) : [];
-        if (made.length === 0) break;
-        evicted.push(...made);
+        const gone = faultOf(error) === "full" ? tryTo(makeRoom) : [];
+        if (gone.length === 0) throw error;
+        evicted.push(...gone);
       }
     }
-    // One by one: what fails by itself does not take the others with it.
-    return { outcomes: all.map((each) => attempt(() => transact(() => perform(each)))), evicted };
+  };
+  const performAll = ({ operations: all }: Batch): readonly Outcome[] => {
+    try {
+      return transactWithRoom(() => all.map(perform));
+    } catch {
+      // One by one: what fails by itself does not take the others with it.
+      return all.map((each) => attempt(() => transactWithRoom(() => perform(each))));
+    }
   };
 
   parentPort?.on("message", (message: Batch | "close") => {
@@ -75,7 +81,8 @@ function serve(): void {
       isSynced = message.isSynced;
       database.exec(`PRAGMA synchronous = ${isSynced ? "FULL" : "NORMAL"}`);
     }
-    say({ type: "done", ...performAll(message) });
+    const outcomes = performAll(message);
+    say({ type: "done", outcomes, evicted: evicted.splice(0) });
   });
 }
 

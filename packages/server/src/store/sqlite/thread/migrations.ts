@@ -114,10 +114,12 @@ const steps: readonly string[] = [
   `,
 ];
 
-/** Takes the steps that are missing, each in a transaction. @throws when a newer version made the file. */
-export function migrate(database: DatabaseSyncInstance): void {
-  const row = database.prepare("PRAGMA user_version").get() as { readonly user_version: number };
-  const taken = row.user_version;
+/**
+ * Takes the steps that are missing, each in a transaction.
+ * @param taken the file's `user_version`.
+ * @throws when a newer version made the file.
+ */
+export function migrate(database: DatabaseSyncInstance, taken: number): void {
   if (taken > steps.length) {
     throw Object.assign(new Error(`schema ${taken}, known up to ${steps.length}`), { kind: "newer" });
   }

@@ -3,6 +3,8 @@ import { pragma, type Statements } from "./database.ts";
 /** Part of the cap from which the oldest ended things go, and down to which they go. */
 const high = 0.9;
 const low = 0.8;
+/** Responses and tasks that go at a time: few, since one may be large. */
+const evictedAtOnce = 4;
 /** Pages given back to the file system at a time. */
 const vacuumPages = 2000;
 
@@ -10,11 +12,11 @@ const vacuumPages = 2000;
  * Deletes the ended responses and tasks that are oldest.
  * @returns their ids; none: everything that is left still runs.
  */
-export function evictOldest(statements: Statements, count: number): string[] {
+export function evictOldest(statements: Statements): string[] {
   const oldest = statements.all<{ id: string }>(
     `SELECT id FROM (SELECT id, ended_at FROM responses WHERE ended_at IS NOT NULL
       UNION ALL SELECT id, ended_at FROM tasks WHERE ended_at IS NOT NULL) ORDER BY ended_at LIMIT ?`,
-    count,
+    evictedAtOnce,
   );
   for (const { id } of oldest) {
     for (const table of ["responses", "logs", "tasks"]) statements.run(`DELETE FROM ${table} WHERE id = ?`, id);
@@ -39,7 +41,7 @@ export function upkeepOperations(statements: Statements, maxBytes: number) {
       if (maxBytes === 0 || usedBytes() < maxBytes * high) return [];
       const gone: string[] = [];
       while (usedBytes() > maxBytes * low) {
-        const evicted = evictOldest(statements, 50);
+        const evicted = evictOldest(statements);
         if (evicted.length === 0) break;
         gone.push(...evicted);
       }
