@@ -76,6 +76,8 @@ export interface Core {
    * resolves when everything is in its place, without waiting for the runtimes.
    */
   recover(): Promise<void>;
+  /** Calls the listener when everything that ran has ended, so that watchers end, too; the returned function ends the wait. */
+  onDrained(listener: () => void): () => void;
   /** Stops as `Responses.drain` and `Tasks.drain` say. Backends are closed by who made them. */
   close(drainMs: number): Promise<void>;
 }
@@ -103,6 +105,7 @@ export function createCore(options: CoreOptions): Core {
   const fixed = options.tokens.map((token, index) => ({ ...token, id: `config-${index + 1}`, createdAt: 0 }));
   const auth = { ...options, fixed, store: storage.tokens, mayBeOpen };
   const authenticator = new Authenticator({ ...auth, onFault: observer.fault });
+  const drained = new Set<() => void>();
   return {
     catalog,
     models: new ModelLifecycle({
@@ -127,8 +130,13 @@ export function createCore(options: CoreOptions): Core {
       await responses.recover();
       await tasks.recover();
     },
+    onDrained(listener) {
+      drained.add(listener);
+      return () => drained.delete(listener);
+    },
     async close(drainMs) {
       await Promise.all([tasks.drain(drainMs), responses.drain(drainMs), embeddings.drain(drainMs)]);
+      for (const listener of [...drained]) listener();
       await authenticator.close();
       await runtimes.close();
       catalog.close();

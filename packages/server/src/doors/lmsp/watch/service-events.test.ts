@@ -139,6 +139,16 @@ describe("service events", () => {
     }
   });
 
+  it("end when the service has stopped, after what ran has ended", async () => {
+    const { core } = setUp();
+    const { responder, done } = watch(core);
+    await expect.poll(() => toldBy(responder)).toHaveLength(1);
+    await create(core);
+    await core.close(1_000);
+    await done;
+    expect(responder.hasEnded).toBe(true);
+  });
+
   it.each([
     ["?topics=weather", "topics", 400],
     ["?watch=resp_x:many", "watch", 400],

@@ -61,7 +61,10 @@ export class ServiceStream {
     const ended = new Promise<void>((resolve) => {
       this.#resolve = resolve;
     });
-    this.#ends.push(responder.onClosed(() => this.#close()));
+    this.#ends.push(
+      responder.onClosed(() => this.#close()),
+      core.onDrained(() => this.#end()),
+    );
     responder.onDrain(() => {
       this.#isBlocked = false;
       this.#pumpReaders();
@@ -185,6 +188,11 @@ export class ServiceStream {
 
   #fail(error: CoreError): void {
     this.#tellProblem(error);
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
     this.#call.responder.end();
     this.#close();
   }
