@@ -68,7 +68,7 @@ export function renderProblem(error: CoreError, _request: DoorRequest): Rendered
     status,
     headers: {
       "content-type": "application/json; charset=utf-8",
-      "x-should-retry": String(problems[error.code].retry === "later"),
+      ...(problems[error.code].retry === "no" ? { "x-should-retry": "false" } : {}),
       ...(retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
       ...(error.code === "method-not-allowed" && reason ? { allow: reason } : {}),
       ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
