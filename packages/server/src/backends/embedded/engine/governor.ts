@@ -1,11 +1,11 @@
 import { cpus } from "node:os";
 import { performance } from "node:perf_hooks";
-import { tileTokens } from "./plan.ts";
 
-/** Part of the wanted processor time that all threads get on a quiet machine; with less, fewer may be faster. */
-const quietShare = 0.92;
-/** The same for passes of whole tiles: a trial takes at least one, which costs much, so there must be more to win. */
-const quietShareOfTiles = 0.75;
+/**
+ * Part of the wanted processor time that all threads get on a quiet machine, where the service and a client take a tenth
+ * of a core at least; with less, fewer threads may be faster.
+ */
+const quietShare = 0.85;
 /**
  * Part of each further core that must be idle before a thread is tried on it. The service and its clients take a part
  * of it too, so it is low; the trial decides.
@@ -15,7 +15,7 @@ const idleShare = 0.5;
 const memoryMs = 300;
 const trialMs = 150;
 /** Milliseconds over which cores must have been idle; short, so that what ran before a burst of work does not count. */
-const idleCheckMs = 250;
+const idleCheckMs = 100;
 const shortestIntervalMs = 1_000;
 const longestIntervalMs = 16_000;
 /** How much faster the other number of threads must be. */
@@ -50,7 +50,7 @@ const processReadings: GovernorReadings = {
  * Halves the compute threads while other programs take the cores. llama.cpp's threads wait for each other by spinning,
  * so two of them on one core are tens of times slower than one, and a single pass may take seconds.
  * - When all threads do not get their cores, half of them are tried for 150 ms or a pass, and the faster number stays.
- * - From half to all it goes only when the cores for it were idle over the last 250 ms or more.
+ * - From half to all it goes only when the cores for it were idle over the last 100 ms or more.
  * A trial that changes nothing doubles the time to the next, up to 16 s.
  */
 export class Governor {
@@ -105,8 +105,7 @@ export class Governor {
     this.#rate = this.#rate === 0 ? work / ms : this.#rate + (work / ms - this.#rate) * weight;
     this.#share += ((this.#readings.cpu() - this.#passCpu) / (ms * this.#current) - this.#share) * weight;
     if (now < this.#nextTrialAt) return;
-    const leastShare = tokens >= tileTokens ? quietShareOfTiles : quietShare;
-    if (this.#current === this.#all ? this.#share < leastShare : this.#areCoresIdle(now)) this.#begin();
+    if (this.#current === this.#all ? this.#share < quietShare : this.#areCoresIdle(now)) this.#begin();
     else if (this.#current === this.#half) this.#nextTrialAt = now + idleCheckMs;
   }
 

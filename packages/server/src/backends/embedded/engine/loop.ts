@@ -5,15 +5,23 @@ import { EngineError, toFailure } from "./engine-error.ts";
 import { Governor } from "./governor.ts";
 import { LogprobReader } from "./logprobs.ts";
 import type { LoadedModel } from "./model.ts";
-import { gatheringMs, ReadingRates, sharePrompts } from "./plan.ts";
+import { gatheringMs, planReading, type ReadingRate, ReadingRates } from "./plan.ts";
 import { Requests } from "./requests.ts";
 import type { Run } from "./run.ts";
+
+const warmUpPasses = 3;
 
 interface BatchItem {
   readonly run: Run;
   readonly tokens: readonly number[];
   /** True: the last token's logits are wanted. */
   readonly wantsToken: boolean;
+}
+
+interface Step {
+  readonly items: readonly BatchItem[];
+  /** Learns how fast prompts were read; undefined: none is. */
+  readonly rate: ReadingRate | undefined;
 }
 
 /**
@@ -27,6 +35,8 @@ export class GenerationLoop {
   readonly #logprobs: LogprobReader;
   readonly #rates: ReadingRates;
   readonly #governor: Governor;
+  /** Milliseconds of the shortest pass of one token. */
+  #passMs = Number.POSITIVE_INFINITY;
   #wake: (() => void) | undefined;
   /** When the idle engine woke; undefined: its first step is done. */
   #wokeAt: number | undefined;
@@ -44,13 +54,17 @@ export class GenerationLoop {
     this.#logprobs = new LogprobReader(model.context, model.vocabulary, (config) => model.makeSampler(config));
   }
 
-  /** Reads one token, so that the first request finds the weights in memory. */
+  /** Reads one token a few times, so that the first request finds the weights in memory and the steps' lengths known. */
   async warmUp(): Promise<void> {
     const { context } = this.#model;
-    context.initBatch(1);
-    context.addToBatch(0, 0, Uint32Array.of(0), new Uint32Array(0));
-    await context.decodeBatch();
-    context.disposeSequence(0);
+    for (let pass = 0; pass < warmUpPasses; pass++) {
+      const startedAt = performance.now();
+      context.initBatch(1);
+      context.addToBatch(0, 0, Uint32Array.of(0), new Uint32Array(0));
+      await context.decodeBatch();
+      context.disposeSequence(0);
+      this.#passMs = Math.min(this.#passMs, performance.now() - startedAt);
+    }
   }
 
   submit(message: GenerateMessage): void {
@@ -74,9 +88,9 @@ export class GenerationLoop {
         run.slot = slot;
       });
       if (await this.#gathers()) continue;
-      const items = this.#plan();
-      if (items.length > 0) {
-        await this.#step(items);
+      const step = this.#plan();
+      if (step.items.length > 0) {
+        await this.#step(step);
         continue;
       }
       this.#emitEvents();
@@ -88,7 +102,7 @@ export class GenerationLoop {
   async #gathers(): Promise<boolean> {
     if (this.#wokeAt === undefined) return false;
     const tokens = this.#runs.reduce((sum, run) => sum + run.remainingPrompt, 0);
-    const left = this.#wokeAt + gatheringMs(tokens, this.#rates.current) - performance.now();
+    const left = this.#wokeAt + gatheringMs(tokens, this.#rates.at(0)) - performance.now();
     if (left >= 1 && this.#requests.slots.hasFree) {
       await wait(left);
       return true;
@@ -102,17 +116,23 @@ export class GenerationLoop {
   }
 
   /** One token of every decoding sequence and slices of the prompts, in ascending order of the sequences' ids. */
-  #plan(): BatchItem[] {
+  #plan(): Step {
     const runs = this.#runs;
     const reading = runs.filter((run) => run.nextToken === undefined);
-    const remaining = reading.map((run) => run.remainingPrompt);
+    const now = performance.now();
+    const prompts = reading.map((run) => ({
+      doneTokens: run.readTokens,
+      remainingTokens: run.remainingPrompt,
+      readingMs: now - run.startedAt,
+    }));
     const load = {
       decoding: runs.length - reading.length,
       areOthersWaiting: this.#requests.areOthersWaiting,
       batchTokens: this.#model.batchTokens,
+      passMs: this.#passMs,
     };
-    const slices = sharePrompts(remaining, load, this.#rates.current);
-    return runs.flatMap((run): BatchItem[] => {
+    const { slices, rate } = planReading(prompts, load, this.#rates);
+    const items = runs.flatMap((run): BatchItem[] => {
       if (run.nextToken !== undefined) return [{ run, tokens: [run.nextToken], wantsToken: true }];
       const slice = slices[reading.indexOf(run)] ?? 0;
       if (slice === 0) return [];
@@ -120,9 +140,10 @@ export class GenerationLoop {
       const tokens = run.request.prompt.slice(run.readTokens, end);
       return [{ run, tokens, wantsToken: end === run.request.prompt.length }];
     });
+    return { items, rate: reading.length > 0 ? rate : undefined };
   }
 
-  async #step(items: readonly BatchItem[]): Promise<void> {
+  async #step({ items, rate }: Step): Promise<void> {
     const startedAt = performance.now();
     const total = items.reduce((sum, item) => sum + item.tokens.length, 0);
     let places: (number | undefined)[];
@@ -137,7 +158,7 @@ export class GenerationLoop {
       this.#failStep(items, error);
       return;
     }
-    this.#rates.current.observe(total, performance.now() - startedAt);
+    rate?.observe(total, performance.now() - startedAt);
     this.#governor.endPass(total);
     for (const { run, tokens } of items) this.#noteRead(run, tokens);
     await this.#sample(items, places);

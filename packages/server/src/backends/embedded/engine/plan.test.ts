@@ -1,41 +1,70 @@
 import { describe, expect, test } from "vitest";
-import { gatheringMs, ReadingRate, ReadingRates, type StepLoad, sharePrompts, streamingStepMs } from "./plan.ts";
+import { gatheringMs, planReading, type Reading, ReadingRate, ReadingRates, type StepLoad, stepMs } from "./plan.ts";
 
 function load(decoding: number, areOthersWaiting = false): StepLoad {
-  return { decoding, areOthersWaiting, batchTokens: 512 };
+  return { decoding, areOthersWaiting, batchTokens: 512, passMs: 10 };
 }
 
-describe("sharePrompts", () => {
-  describe("beside streams: what a step of streamingStepMs leaves, at one token a millisecond", () => {
-    const room = streamingStepMs;
+/** Rates of one thread that have settled on a number of tokens a millisecond. */
+function settled(tokensPerMs: number, tilesPerMs = tokensPerMs): ReadingRates {
+  const rates = new ReadingRates(1);
+  for (let step = 0; step < 60; step++) {
+    rates.at(0).observe(tokensPerMs * 1_000, 1_000);
+    rates.tiles.observe(tilesPerMs * 1_000, 1_000);
+  }
+  return rates;
+}
+
+function fresh(remainingTokens: number, readingMs = 0): Reading {
+  return { doneTokens: 0, remainingTokens, readingMs };
+}
+
+describe("planReading", () => {
+  describe("what a step of stepMs leaves beside streams, at one token a millisecond", () => {
     test.each([
       ["nothing to read", [], 4, []],
-      ["decoding sequences take theirs first", [1000], 10, [room - 10]],
-      ["two share evenly", [1000, 1000], 2, [(room - 2) / 2, (room - 2) / 2]],
-      ["a short one leaves the rest", [1000, 5], 1, [room - 6, 5]],
+      ["decoding sequences take theirs first", [1000], 20, [stepMs - 20]],
+      ["two share evenly", [1000, 1000], 2, [(stepMs - 2) / 2, (stepMs - 2) / 2]],
+      ["a short one leaves the rest", [1000, 25], 1, [stepMs - 26, 25]],
+      ["equally many, whatever division leaves over", [50, 50, 50], 1, [19, 19, 19]],
       ["many decoding still leave some", [1000], 200, [4]],
     ])("%s", (_name, remaining, decoding, slices) => {
-      expect(sharePrompts(remaining, load(decoding), new ReadingRate(1))).toEqual(slices);
+      const rest = remaining.map((tokens) => fresh(tokens, 60_000));
+      expect(planReading(rest, load(decoding), settled(1.001)).slices).toEqual(slices);
     });
   });
 
-  describe("with no stream to wait for it", () => {
+  describe("a lone prompt", () => {
     test.each([
-      ["whole tiles, as many as fit", 1, [1000], [192]],
-      ["one tile where a step holds less", 0.1, [1000], [64]],
-      ["a rest without a tile of its own goes with the last", 0.1, [100], [100]],
-      ["a rest with a tile of its own does not", 0.1, [128], [64]],
-      ["a short prompt goes at once", 0.1, [40], [40]],
-      ["several share the tiles", 0.1, [50, 50], [32, 32]],
-      ["where a tile takes too long, what a step holds", 0.05, [1000], [12]],
-      ["where tile and rest take too long, the tile alone", 0.07, [100], [64]],
-    ])("%s", (_name, tokensPerMs, remaining, slices) => {
-      expect(sharePrompts(remaining, load(0), new ReadingRate(tokensPerMs))).toEqual(slices);
+      ["a short step at first: an abort is heard soon", settled(0.151), fresh(1000), [9]],
+      ["whole tiles where a short step holds them", settled(2.51), fresh(1000), [128]],
+      ["a rest that fills no tile goes with the last", settled(2.51), fresh(150), [150]],
+      ["a tile once it takes no more than a tenth of the reading", settled(0.101, 0.151), fresh(500, 4_300), [64]],
+      ["no tile before", settled(0.101, 0.151), fresh(500, 4_100), [6]],
+      ["more tiles later", settled(0.101, 0.151), fresh(5000, 13_000), [192]],
+    ])("%s", (_name, rates, prompt, slices) => {
+      expect(planReading([prompt], load(0), rates).slices).toEqual(slices);
     });
+
+    test("of a large model, whose every pass takes long: a tile at once unless it takes far too long", () => {
+      const large = { ...load(0), passMs: 100 };
+      expect(planReading([fresh(1000)], large, settled(0.071)).slices).toEqual([64]);
+      expect(planReading([fresh(1000)], large, settled(0.05)).slices).toEqual([4]);
+    });
+
+    test("a step of tiles tells about tiles, a short one about its stretch of the prompt", () => {
+      const rates = settled(0.15);
+      expect(planReading([fresh(1000, 60_000)], load(0), rates).rate).toBe(rates.tiles);
+      expect(planReading([{ ...fresh(100), doneTokens: 900 }], load(0), rates).rate).toBe(rates.at(900));
+    });
+  });
+
+  test("several prompts are read together in larger steps while nobody streams", () => {
+    expect(planReading([fresh(1000), fresh(1000)], load(0), settled(0.201)).slices).toEqual([25, 25]);
   });
 
   test("small steps while a request waits for a sequence: an abort is to free one soon", () => {
-    expect(sharePrompts([1000], load(0, true), new ReadingRate(1))).toEqual([streamingStepMs]);
+    expect(planReading([fresh(1000, 60_000)], load(0, true), settled(1.001)).slices).toEqual([stepMs]);
   });
 
   test("never more than a batch", () => {
@@ -44,13 +73,18 @@ describe("sharePrompts", () => {
       [[10_000], 0],
       [[600], 0],
     ] as const) {
-      const slices = sharePrompts(remaining, load(decoding), new ReadingRate(100));
+      const { slices } = planReading(
+        remaining.map((tokens) => fresh(tokens)),
+        load(decoding),
+        settled(100),
+      );
       expect(slices.reduce((sum, slice) => sum + slice, 0)).toBe(512 - decoding);
     }
   });
 
   test("more prompts than tokens: some wait, none starves the step", () => {
-    const slices = sharePrompts([50, 60, 70, 80, 90, 100], load(0), new ReadingRate(0.01));
+    const prompts = [50, 60, 70, 80, 90, 100].map((tokens) => fresh(tokens));
+    const { slices } = planReading(prompts, load(0), settled(0.01));
     expect(slices.reduce((sum, slice) => sum + slice, 0)).toBe(4);
   });
 });
@@ -81,13 +115,22 @@ describe("ReadingRate", () => {
   });
 });
 
-test("ReadingRates: each number of threads has its own; a new one begins at its part", () => {
-  const rates = new ReadingRates(4);
-  rates.current.observe(100, 10_000);
-  const ofFour = rates.current.tokensPerMs;
-  rates.use(2);
-  expect(rates.current.tokensPerMs).toBe(ofFour / 2);
-  rates.current.observe(100, 100_000);
-  rates.use(4);
-  expect(rates.current.tokensPerMs).toBe(ofFour);
+describe("ReadingRates", () => {
+  test("each number of threads has its own; a new one begins at its part", () => {
+    const rates = new ReadingRates(4);
+    rates.at(0).observe(100, 10_000);
+    const ofFour = rates.at(0).tokensPerMs;
+    rates.use(2);
+    expect(rates.at(0).tokensPerMs).toBe(ofFour / 2);
+    rates.at(0).observe(100, 100_000);
+    rates.use(4);
+    expect(rates.at(0).tokensPerMs).toBe(ofFour);
+  });
+
+  test("a prompt's later stretch has its own, which begins at the one before", () => {
+    const rates = new ReadingRates(1);
+    rates.at(300).observe(100, 1_000);
+    expect(rates.at(0).tokensPerMs).toBe(0.2);
+    expect(rates.at(2_000).tokensPerMs).toBe(rates.at(300).tokensPerMs);
+  });
 });
