@@ -103,7 +103,13 @@ describe("bad input is refused in Ollama's format", () => {
     ["token ids to embed", ["/api/embed", { model: "e", input: [1, 2] }], 400, "invalid input type"],
     ["an unknown path", ["/api/nope", {}], 404, "404 page not found"],
     ["a wrong method", ["/api/tags", {}], 405, "405 method not allowed"],
-    ["a pull", ["/api/pull", { model: "x" }], 404, /\/api\/pull is not offered by this service/],
+    ["a push", ["/api/push", { model: "x" }], 404, /\/api\/push is not offered by this service/],
+    ["a pull of nothing", ["/api/pull", {}], 400, "invalid model name"],
+    ["a pull of a URL", ["/api/pull", { model: "https://host/m.gguf" }], 400, "invalid model name"],
+    ["a pull of a file", ["/api/pull", { model: "/etc/passwd" }], 400, "invalid model name"],
+    ["a copy of nothing", ["/api/copy", { destination: "x" }], 400, 'source "" is invalid'],
+    ["a copy without a name", ["/api/copy", { source: "m" }], 400, 'destination "" is invalid'],
+    ["a copy of what is not there", ["/api/copy", { source: "x", destination: "y" }], 404, 'model "x" not found'],
   ])("%s", async (_name, [path, body], status, text) => {
     const { core, backend } = setUp();
     const answer = await callDoor(createOllamaDoor({ version: "1.2.3" }), core, { method: "POST", path, body });

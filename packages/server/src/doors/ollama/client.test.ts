@@ -91,7 +91,7 @@ test("errors before and in a stream", async () => {
   const unknown = client.chat({ model: "x", messages });
   await expect(unknown).rejects.toMatchObject({ status_code: 404, error: "model 'x' not found" });
   const pulled = client.pull({ model: "x" });
-  await expect(pulled).rejects.toMatchObject({ status_code: 404, error: expect.stringContaining("not offered") });
+  await expect(pulled).rejects.toMatchObject({ status_code: 500, error: expect.stringContaining("no such host") });
   backend.answer = async function* () {
     yield [{ type: "accepted" }, { type: "text", candidate: 0, delta: "x" }];
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -101,4 +101,17 @@ test("errors before and in a stream", async () => {
     for await (const _part of await client.chat({ model, messages, stream: true }));
   })();
   await expect(reading).rejects.toThrow("The engine broke.");
+});
+
+test("pull with its progress, copy and delete", async () => {
+  const { client } = setUp();
+  expect(await client.pull({ model: "known" })).toEqual({ status: "success" });
+  const parts: unknown[] = [];
+  for await (const part of await client.pull({ model: "known", stream: true })) parts.push(part);
+  expect(parts[0]).toEqual({ status: "pulling manifest" });
+  expect(parts.at(-1)).toEqual({ status: "success" });
+  await client.copy({ source: model, destination: "copied" });
+  expect((await client.show({ model: "copied" })).details.family).toBe("llama");
+  await client.delete({ model: "copied" });
+  await expect(client.show({ model: "copied" })).rejects.toMatchObject({ status_code: 404 });
 });

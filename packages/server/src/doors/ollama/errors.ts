@@ -53,8 +53,8 @@ export const errorRenderings = {
   internal: { status: 500 },
 } as const satisfies Record<ProblemCode, ErrorRendering>;
 
-/** Paths of the real Ollama that manage models; they are answered in its error format, which its clients show. */
-const managementPath = /^\/api\/(pull|push|create|copy|delete|blobs\/.*)$/;
+/** Paths of the real Ollama that make models; they are answered in its error format, which its clients show. */
+const managementPath = /^\/api\/(push|create|blobs\/.*)$/;
 
 /** Words for a problem, early or as the last line of a stream. */
 export function errorText(problem: Problem, path: string): string {
@@ -67,11 +67,7 @@ export function renderProblem(error: CoreError, request: DoorRequest): RenderedP
   const { form }: ErrorRendering = errorRenderings[error.code];
   const isMissing = error.code === "unsupported-operation" || error.code === "method-not-allowed";
   if (isMissing && managementPath.test(request.path)) {
-    return json(
-      404,
-      headersOf(error),
-      `${request.path} is not offered by this service: it does not manage models here.`,
-    );
+    return json(404, headersOf(error), `${request.path} is not offered by this service: it makes no models.`);
   }
   const status = statusOf(error);
   if (form === "empty") return { status, headers: {}, body: "" };

@@ -4,6 +4,7 @@ import { answerJson } from "../shared/run-response.ts";
 import { jsonType, requireName, withoutEffectHeader } from "./answer.ts";
 import { defaults } from "./defaults.ts";
 import { embed, embedOne } from "./embeddings.ts";
+import { copy, pull, remove } from "./manage.ts";
 import { toProcess, toShow, toTag } from "./models.ts";
 import { chat, generate } from "./run.ts";
 import { nameOf, showSchema } from "./schema.ts";
@@ -22,6 +23,9 @@ export function createOperations(version: string): readonly Operation[] {
     { name: "generate", method: "POST", path: "/api/generate", scope: "infer", handle: generate },
     { name: "embed", method: "POST", path: "/api/embed", scope: "infer", handle: embed },
     { name: "embeddings", method: "POST", path: "/api/embeddings", scope: "infer", handle: embedOne },
+    { name: "pull", method: "POST", path: "/api/pull", scope: "manage", handle: pull },
+    { name: "delete", method: "DELETE", path: "/api/delete", scope: "manage", handle: remove },
+    { name: "copy", method: "POST", path: "/api/copy", scope: "manage", handle: copy },
   ];
 }
 

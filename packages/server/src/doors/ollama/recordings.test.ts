@@ -50,9 +50,7 @@ const agreedDifferences: Readonly<Record<string, string>> = {
   "generate-images-nonvision": "images that the model can't see are refused",
   "generate-suffix-unsupported": "the model's own name instead of Ollama's long one",
   "generate-template": "a template of the request's own is refused",
-  "pull-no-model": "models are not managed here",
-  "pull-unknown-offline": "models are not managed here",
-  "pull-unknown-offline-nonstream": "models are not managed here",
+  "pull-unknown-offline-nonstream": "the words name no address of a registry, and JSON has its charset",
   "show-embed-model": "tells the context length as a parameter",
   "status-get": "a path of Ollama's cloud",
 };

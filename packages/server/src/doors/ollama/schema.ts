@@ -93,6 +93,10 @@ export const embeddingsSchema = z.object({
 
 export const showSchema = z.object({ ...named, verbose: flag });
 
+export const pullSchema = z.object({ ...named, stream: flag });
+export const removeSchema = z.object(named);
+export const copySchema = z.object({ source: text, destination: text });
+
 export type WireChat = z.infer<typeof chatSchema>;
 export type WireGenerate = z.infer<typeof generateSchema>;
 export type WireEmbed = z.infer<typeof embedSchema>;

@@ -17,7 +17,7 @@ export function createOperations(facts: ServiceFacts): readonly Operation[] {
   const operations: readonly Operation[] = [
     ...serviceOperations(facts),
     openapiOperation(facts.version, () => operations),
-    ...modelOperations(facts.instance),
+    ...modelOperations,
     ...responseOperations,
     ...taskOperations,
     ...runtimeOperations,

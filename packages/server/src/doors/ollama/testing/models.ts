@@ -1,4 +1,4 @@
-import { type BackendEvent, type BackendRequest, type Core, CoreError } from "@plenum/core";
+import { type BackendEvent, type BackendRequest, type Core, CoreError, type TaskExecutor } from "@plenum/core";
 import { createTestCore, type ScriptedAnswer, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 
 const base = scriptedModel("x").capabilities;
@@ -44,8 +44,34 @@ export function setUpRecordedModels(): { readonly core: Core; readonly backend: 
   let nowMs = 1_700_000_000_000;
   // Every look at the clock takes a millisecond, so that no duration is zero.
   const clock = { now: () => nowMs++, after: () => () => {} };
-  return { core: createTestCore({ backends: [backend], clock }), backend };
+  const core = createTestCore({ backends: [backend], clock });
+  core.tasks.register(pulls);
+  return { core, backend };
 }
+
+/** Pulls as without a network; `known` is pulled in steps. */
+const pulls: TaskExecutor = {
+  kind: "model.pull",
+  concurrency: 1,
+  accept(request) {
+    const { source } = Object(request);
+    if (/\s/.test(source)) throw new CoreError("invalid-request", "This names no model.", { param: "source" });
+    return { source };
+  },
+  async run({ request }, { progress, signal }) {
+    const { source } = Object(request);
+    const digest = `sha256:${"4e".repeat(32)}`;
+    if (source === "endless") {
+      progress({ done: 1, total: 1000, unit: "bytes", step: "pulling 4e4e4e4e4e4e", digest });
+      await new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    }
+    if (source !== "known" && source !== "hf.co/acme/tiny:Q4_K_M") {
+      throw new CoreError("backend-unavailable", "Ollama can't reach its registry: no such host.");
+    }
+    progress({ done: 600, total: 1000, unit: "bytes", step: "pulling 4e4e4e4e4e4e", digest });
+    return { models: [source] };
+  },
+};
 
 const answer: ScriptedAnswer = function* (request) {
   if (request.truncation === "none") refuseLong(request.input);
