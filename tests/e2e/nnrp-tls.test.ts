@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { ScriptedBackend, scriptedModel, textAnswer } from "@plenum/core/testing";
 import { connect } from "@plenum/nnrp/node";
 import { createProfileClient } from "@plenum/profile";
@@ -65,14 +68,22 @@ afterAll(async () => {
 const addressOf = (scheme: string): string =>
   service.interfaces.find(({ kind, url }) => kind === "nnrp" && url.startsWith(`${scheme}:`))?.url ?? "";
 
+/** A page of the service, whose HTTP port has the certificate too. */
+async function read(path: string): Promise<string> {
+  const answer = await new Promise<IncomingMessage>((done, fail) =>
+    get(`${service.url}${path}`, { ca }, done).once("error", fail),
+  );
+  return text(answer);
+}
+
 async function say(url: string): Promise<string> {
   const connection = await connect(url, { tls: { ca } });
   try {
     const client = createProfileClient(await connection.openSession());
-    let text = "";
+    let said = "";
     const stream = client.chat.stream({ model: "m", messages: [{ role: "user", content: "Hi" }] });
-    for await (const event of stream) if (event.type === "response.output_text.delta") text += event.delta;
-    return text;
+    for await (const event of stream) if (event.type === "response.output_text.delta") said += event.delta;
+    return said;
   } finally {
     await connection.close();
   }
@@ -82,9 +93,7 @@ describe.each(["nnrps", "wss"])("%s", (scheme) => {
   it("answers who trusts its certificate, and the service document names it", async () => {
     const url = addressOf(scheme);
     expect(await say(url)).toBe("Hello");
-    const document = (await (await fetch(`${service.url}/.well-known/lmsp`)).json()) as {
-      readonly interfaces: readonly { readonly url: string }[];
-    };
+    const document = JSON.parse(await read("/.well-known/lmsp")) as { interfaces: readonly { url: string }[] };
     expect(document.interfaces.map((each) => each.url)).toContain(url);
   });
 
@@ -121,6 +130,28 @@ it("a runtime whose certificate is not trusted is away, and says why", async () 
   const bridge = await start("untrusting", [[["runtimes"], { far }]], false);
   const said = () => bridge.core.catalog.list()[0]?.stateDetail ?? "";
   await waitFor(() => (said().includes("TLS certificate is not accepted") ? true : undefined));
+});
+
+it("counts connections, sessions and operations by themselves", async () => {
+  const value = async (name: string): Promise<number> => {
+    const page = await read("/metrics");
+    return Number(
+      page
+        .split("\n")
+        .find((line) => line.startsWith(`${name} `))
+        ?.split(" ")[1],
+    );
+  };
+  const connection = await connect(addressOf("nnrps"), { tls: { ca } });
+  await connection.openSession();
+  const before = await value("plenum_nnrp_connections");
+  expect(before).toBeGreaterThan(0);
+  expect(await value("plenum_nnrp_sessions")).toBeGreaterThan(0);
+  expect(await value("plenum_nnrp_operations")).toBe(0);
+  const opened = await value('plenum_nnrp_connection_events_total{carrier="tcp",event="connection-opened"}');
+  expect(opened).toBeGreaterThanOrEqual(before - 1);
+  await connection.close();
+  await waitFor(async () => ((await value("plenum_nnrp_connections")) < before ? true : undefined));
 });
 
 it("takes a certificate that was exchanged, for new connections", async () => {

@@ -1,4 +1,5 @@
 import type { Core, DoorKind, Observer, Response } from "@plenum/core";
+import type { NnrpServer, ServerLogEvent } from "@plenum/nnrp";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
 const seconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
@@ -31,6 +32,10 @@ export class Metrics {
     ...labels,
     "code",
   ]);
+  readonly #nnrpEvents = this.#counter("plenum_nnrp_connection_events_total", "What happened to NNRP connections.", [
+    "carrier",
+    "event",
+  ]);
   readonly #series = new Map<string, Map<string, ModelSeries>>();
 
   constructor() {
@@ -44,6 +49,17 @@ export class Metrics {
     this.#gauge("plenum_running", "Requests that run.", () => core.scheduler.running);
     this.#gauge("plenum_event_log_bytes", "Bytes of event logs in memory.", () => core.log.bytes);
   }
+
+  /** As above, of NNRP. */
+  watchNnrp(server: Pick<NnrpServer, "connections" | "sessions" | "operations">): void {
+    this.#gauge("plenum_nnrp_connections", "Open NNRP connections.", () => server.connections);
+    this.#gauge("plenum_nnrp_sessions", "Open NNRP sessions.", () => server.sessions);
+    this.#gauge("plenum_nnrp_operations", "NNRP operations in flight.", () => server.operations);
+  }
+
+  readonly nnrpObserver = ({ carrier, event }: ServerLogEvent): void => {
+    this.#nnrpEvents.inc({ carrier, event });
+  };
 
   readonly observer: Observer = {
     responseStarted: ({ door, model, timings }) => {
