@@ -53,6 +53,13 @@ test("runs on defaults alone", async () => {
       drainMs: 30_000,
       defaultDeadlineMs: 0,
     },
+    store: {
+      kind: "sqlite",
+      path: join(folder, ".plenum/plenum.db"),
+      maxBytes: 2_147_483_648,
+      content: "always",
+      taskRetentionMs: 604_800_000,
+    },
     auth: { tokens: [] },
     insecureOpen: false,
     log: { level: "info", format: "json" },
