@@ -11,6 +11,7 @@ it.each([
   ["a timeout", { "x-lmsp-timeout-ms": "1500" }, { deadlineMs: nowMs + 1500 }],
   ["continue", { "x-lmsp-on-disconnect": "Continue" }, { onDisconnect: "continue" }],
   ["cancel", { "x-lmsp-on-disconnect": "cancel" }, { onDisconnect: "cancel" }],
+  ["services on the way", { "x-lmsp-via": "a-1, b.2" }, { via: ["a-1", "b.2"] }],
   ["an earlier response", { "x-lmsp-supersedes": "chatcmpl-abc" }, { supersedes: "chatcmpl-abc" }],
 ] as const)("reads %s", (_name, headers, expected) => {
   expect(readRequestHeaders(headers, nowMs)).toEqual(expected);
@@ -23,6 +24,8 @@ it.each([
   ["x-lmsp-timeout-ms", "0", "X-LMSP-Timeout-Ms"],
   ["x-lmsp-timeout-ms", "9999999999999", "X-LMSP-Timeout-Ms"],
   ["x-lmsp-on-disconnect", "maybe", "X-LMSP-On-Disconnect"],
+  ["x-lmsp-via", "a, b c", "X-LMSP-Via"],
+  ["x-lmsp-via", "a,", "X-LMSP-Via"],
   ["x-lmsp-supersedes", "two words", "X-LMSP-Supersedes"],
   ["x-lmsp-supersedes", "x".repeat(65), "X-LMSP-Supersedes"],
 ])("refuses %s: %s by name", (name, value, param) => {

@@ -92,7 +92,6 @@ function servicesBefore(headers: DoorRequest["headers"]): readonly string[] | un
     `The header ${name} must be at most ${mostServices} service ids with commas.`,
     {
       param: name,
-      limit: mostServices,
     },
   );
 }
