@@ -46,3 +46,4 @@ export {
 } from "./model-files/index.ts";
 export { ListenError } from "./nnrp-listeners.ts";
 export { createServer, type PlenumServer, type ServerOptions, version } from "./server.ts";
+export { type RepairReport, repairSqlite, StorageRefusal } from "./store/sqlite/index.ts";

@@ -5,8 +5,6 @@ import {
   type CoreError,
   createBatchExecutor,
   createCore,
-  createMemoryStorage,
-  type EventLogLimits,
   MemoryBus,
   MemoryLeases,
   MemoryQuotaStore,
@@ -44,7 +42,8 @@ import { MetricsHistory } from "./metrics/history.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { createModelExecutors, ModelLibrary, ModelPuller } from "./model-files/index.ts";
 import { closeListeners, openListeners } from "./nnrp-listeners.ts";
-import { readServiceId } from "./service-identity.ts";
+import { keepServiceId } from "./service-identity.ts";
+import { openStorage } from "./store/open-storage.ts";
 import { readTlsPair, watchTlsFiles } from "./tls-files.ts";
 
 /** Version of the product, as the service document tells it. */
@@ -91,7 +90,8 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   const logger = options.logger ?? createLogger(config.log);
   const metrics = new Metrics();
   const history = new MetricsHistory(systemClock);
-  const identity = { id: await readServiceId(config.home), instance: randomUUID().slice(0, 8) };
+  const storage = options.storage ?? (await openStorage(config, logger));
+  const identity = { id: await keepServiceId(storage.settings, config.home), instance: randomUUID().slice(0, 8) };
   // Processes with one home have one id, and may well ask each other.
   const serviceId = `${identity.id}.${identity.instance}`;
   const behind = new Map<string, readonly string[]>();
@@ -110,7 +110,6 @@ export async function createServer(config: Config, options: ServerOptions = {}):
     logger,
   });
   const observer = joinObservers(metrics.observer, history.observer, createLogObserver(logger));
-  const storage = options.storage ?? createMemoryStorage(logLimits(config));
   const core = createServiceCore(config, { ...configured, backends }, { network, observer, storage });
   await core.authenticator.load();
   const madeTokenFile = core.authenticator.isRequired ? await createFirstToken(core, config.home) : undefined;
@@ -188,12 +187,10 @@ export async function createServer(config: Config, options: ServerOptions = {}):
       await Promise.all([core.close(drainMs), nnrp.server.close({ drainMs })]);
       await http.close();
       await Promise.all(backends.map((backend) => backend.close()));
+      // Last: what ended in the drain is still to be written.
+      if (options.storage === undefined) await storage.close();
     },
   };
-}
-
-function logLimits({ limits }: Config): EventLogLimits {
-  return { bytesPerResponse: limits.logBytesPerResponse, bytesTotal: limits.logBytesTotal };
 }
 
 function createServiceCore(
@@ -220,7 +217,7 @@ function createServiceCore(
       recordBytesTotal: limits.logBytesTotal,
       attempts: 3,
       tasksQueued: limits.queue,
-      taskRetentionMs: 7 * 24 * 3_600_000,
+      taskRetentionMs: config.store.taskRetentionMs,
     },
     storage,
     quotas: new MemoryQuotaStore(),

@@ -51,7 +51,8 @@ async function startOwnService(around: Surroundings, signal: AbortSignal): Promi
   const token = randomBytes(32).toString("base64url");
   const tokenSha256 = createHash("sha256").update(token).digest("hex");
   const auth = { tokens: [{ principal: "local", tokenSha256, scopes: ["read", "infer"] as const }] };
-  const server = await createServer({ ...config, auth });
+  // The database is the service's that runs in this home, now or later.
+  const server = await createServer({ ...config, auth, store: { ...config.store, kind: "memory" } });
   const release = () => server.close({ drainMs: 0 });
   try {
     signal.throwIfAborted();

@@ -19,6 +19,7 @@ export interface Config {
   /** Addresses or CIDR ranges of proxies whose `X-Forwarded-*` headers are believed. Default none. */
   readonly trustedProxies: readonly string[];
   readonly limits: LimitsConfig;
+  readonly store: StoreConfig;
   readonly auth: { readonly tokens: readonly TokenConfig[] };
   /** True: may listen beyond loopback without a token. Default false: then the first start makes one. */
   readonly insecureOpen: boolean;
@@ -49,6 +50,20 @@ export interface PullConfig {
   readonly hubUrl: string;
   /** Token of the hub, from `HF_TOKEN`; a secret, never to be logged. Absent: only public repositories can be read. */
   readonly hubToken?: string;
+}
+
+/** Where the service keeps what outlives a request. */
+export interface StoreConfig {
+  /** `sqlite`: a file. `memory`: everything ends with the process. Default `sqlite`. */
+  readonly kind: "sqlite" | "memory";
+  /** File of the database. Default `<home>/plenum.db`. */
+  readonly path: string;
+  /** Most bytes of the file; past that what ended longest ago goes. Default 2147483648 (2 GiB); 0: no limit. */
+  readonly maxBytes: number;
+  /** `never`: no text of a request or an answer is written. Default `always`. */
+  readonly content: "always" | "never";
+  /** Milliseconds that a task, background responses among them, is kept after its end. Default 604800000 (7 days). */
+  readonly taskRetentionMs: number;
 }
 
 export interface LimitsConfig {

@@ -10,6 +10,7 @@ export type {
   RuntimeConfig,
   RuntimeKind,
   Scope,
+  StoreConfig,
   TlsFiles,
   TokenConfig,
 } from "./config.ts";

@@ -60,6 +60,25 @@ const tls = section({
   key: text("PEM file of its key.", "a file"),
 });
 
+const store = section({
+  kind: oneOf("`sqlite`: kept in a file. `memory`: everything ends with the process.", ["sqlite", "memory"]).default(
+    "sqlite",
+  ),
+  path: text("File of the database. Absent: `plenum.db` in the home folder.", "a file").optional(),
+  max_bytes: z
+    .union([z.literal(0), z.int().min(16_777_216)], { error: "a whole number of 16777216 or more, or 0 for no limit" })
+    .describe("Most bytes of the file; past that what ended longest ago goes. 0: no limit.")
+    .default(2_147_483_648),
+  content: oneOf(
+    "`never`: no text of a request or an answer is written to disk; background responses and batches are refused.",
+    ["always", "never"],
+  ).default("always"),
+  task_retention_s: wholeNumber(
+    "Seconds that a task is kept after its end; a background response is a task.",
+    0,
+  ).default(604_800),
+});
+
 const token = section({
   principal: text("Who owns what is made with this token; several tokens may name one principal.", "a name"),
   token_sha256: pattern(
@@ -165,6 +184,7 @@ export const configSchema = section({
     "a list of addresses or CIDR ranges",
   ).default([]),
   limits: limits.prefault({}),
+  store: store.prefault({}),
   auth: section({
     tokens: list("Bearer tokens; none: open on loopback.", token, "a list of tokens").default([]),
   }).prefault({}),

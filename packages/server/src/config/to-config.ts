@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { isLoopbackHost } from "./check-exposure.ts";
 import type {
   Config,
@@ -44,6 +45,13 @@ export function toConfig(file: ConfigFile, places: ConfigPlaces): Config {
     corsOrigins: file.cors_origins.map((origin) => origin.toLowerCase()),
     trustedProxies: file.trusted_proxies,
     limits: toLimits(file.limits),
+    store: {
+      kind: file.store.kind,
+      path: file.store.path === undefined ? join(places.home, "plenum.db") : places.pathOf("store", file.store.path),
+      maxBytes: file.store.max_bytes,
+      content: file.store.content,
+      taskRetentionMs: file.store.task_retention_s * 1000,
+    },
     auth: { tokens: file.auth.tokens.map(toToken) },
     insecureOpen: file.insecure_open,
     log: { level: file.log.level, format: file.log.format ?? places.logFormat },
