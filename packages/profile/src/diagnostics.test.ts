@@ -13,6 +13,7 @@ const all: Required<Diagnostics> = {
   retryAfterMs: 1000,
   cachedInputTokens: 3,
   flowPressure: "soft",
+  traceparent: "00-1-2-01",
 };
 
 it("reads back what it writes", () => {

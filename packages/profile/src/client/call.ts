@@ -4,6 +4,7 @@ import {
   type Clock,
   NnrpError,
   type OperationEvent,
+  type Progress,
   ReasonCode,
   type SubmitRequest,
 } from "@plenum/nnrp";
@@ -26,6 +27,8 @@ export interface CallOptions
   readonly signal?: AbortSignal;
   /** 1 to 256 characters. @default made here */
   readonly requestId?: string;
+  /** Told of PROGRESS, which is not part of the answer. */
+  readonly onProgress?: (progress: Progress) => void;
 }
 
 export interface CallLimits {
@@ -89,6 +92,7 @@ class SubmittedCall implements ProfileCall {
   readonly #reader = new EventReader();
   readonly #order = new EventOrder();
   readonly #limits: CallLimits;
+  readonly #onProgress: CallOptions["onProgress"];
   #bytes = 0;
   /** Ends the wait for the next event. */
   #wake: () => void = () => {};
@@ -97,6 +101,7 @@ class SubmittedCall implements ProfileCall {
   constructor({ session, envelope, options, limits, clock }: StartCallOptions) {
     this.requestId = envelope.requestId;
     this.#limits = limits;
+    this.#onProgress = options.onProgress;
     if (options.signal?.aborted) {
       this.end = cancelledEnd("client_cancelled", "client");
       return;
@@ -157,6 +162,8 @@ class SubmittedCall implements ProfileCall {
         this.end = toCallEnd(event, this.#reader, this.#order);
         return;
       case "progress":
+        this.#onProgress?.(event);
+        return;
       case "trace-context":
       case "backpressure":
         return;

@@ -222,6 +222,30 @@ describe("what is sent", () => {
     ]);
   });
 
+  it("takes PROGRESS over: what another Plenum says by its body, of other services the stage that needs no numbers", async () => {
+    const told = (members: object) =>
+      new TextEncoder().encode(JSON.stringify({ type: "response.progress", ...members }));
+    const { backend } = serve(async (answer) => {
+      const { operation } = answer;
+      operation.progress({ stage: 1, body: told({ kind: "queued", position: 3, expected_wait_ms: 20 }) });
+      operation.progress({ stage: 1 });
+      operation.progress({ stage: 6 });
+      operation.progress({ stage: 4, percent: 50, body: told({ kind: "prompt", done_tokens: 5, total_tokens: 10 }) });
+      operation.progress({ stage: 4, percent: 50 });
+      operation.progress({ stage: 6, body: told({ kind: "prompt", done_tokens: -5 }) });
+      operation.progress({ stage: 1, body: new TextEncoder().encode("{") });
+      await hello(answer);
+    });
+    const events = await run(backend);
+    expect(events.flatMap((event) => (event.type === "progress" ? [event.progress] : []))).toEqual([
+      { kind: "queued", position: 3, expectedWaitMs: 20 },
+      { kind: "loading" },
+      { kind: "prompt", doneTokens: 5, totalTokens: 10 },
+      { kind: "loading" },
+    ]);
+    expect(textOf(events)).toBe("Hello");
+  });
+
   it("nothing about urgency where there is none", async () => {
     const setup = serve(hello);
     await run(setup.backend);

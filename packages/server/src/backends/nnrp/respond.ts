@@ -5,6 +5,7 @@ import { shorten } from "../shared/shorten.ts";
 import { endProblem } from "./errors.ts";
 import type { Link } from "./link.ts";
 import type { NnrpSettings } from "./options.ts";
+import { toRunProgress } from "./progress.ts";
 import { chatRequest, urgencyOptions } from "./request.ts";
 import { AnswerReader } from "./stream.ts";
 
@@ -26,7 +27,7 @@ export async function respondAt(options: RespondOptions): Promise<void> {
   let { request } = options;
   for (;;) {
     try {
-      await attempt({ ...options, request, sink: output.sink });
+      await attempt({ ...options, request, sink: output.sink }, options.sink);
       return;
     } catch (error) {
       const isShort = error instanceof CoreError && error.code === "context-length-exceeded";
@@ -36,7 +37,8 @@ export async function respondAt(options: RespondOptions): Promise<void> {
   }
 }
 
-async function attempt(options: RespondOptions): Promise<void> {
+/** @param tell takes progress, which is no output. */
+async function attempt(options: RespondOptions, tell: BackendSink): Promise<void> {
   const { link, settings, request, model, wantsChunks, sink, signal } = options;
   const isWhole = request.delivery === "whole";
   const place = await link.take(signal);
@@ -49,6 +51,10 @@ async function attempt(options: RespondOptions): Promise<void> {
     const call = place.client.call("chat.completions.create", chatRequest(request, model, !isWhole), {
       ...urgencyOptions(request, Date.now()),
       openaiChunk: wantsChunks && !isWhole,
+      onProgress: (told) => {
+        const progress = toRunProgress(told);
+        if (progress !== undefined) tell([{ type: "progress", progress }]);
+      },
       signal,
     });
     const silence = new SilenceWatch(call, isWhole ? settings.wholeTimeoutMs : settings.headTimeoutMs);

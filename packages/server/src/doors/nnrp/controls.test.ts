@@ -5,6 +5,7 @@ import {
   type NnrpError,
   ReasonCode,
   type SessionOptions,
+  StageCode,
   type SubmitRequest,
 } from "@plenum/nnrp";
 import { describe, expect, it } from "vitest";
@@ -156,6 +157,23 @@ describe("priority", () => {
     operation.cancel();
     await outcome;
   });
+});
+
+it("PROGRESS tells a request that waits its place, in a body as LMSP has it", async () => {
+  const bench = await endless({ parallel: 1 });
+  const running = await begun(bench.session1);
+  const waiting = bench.session1.submit({ body: chat() });
+  for await (const event of waiting) {
+    if (event.type !== "progress") continue;
+    const body = JSON.parse(new TextDecoder().decode(event.body));
+    expect([event.stage, body]).toEqual([
+      StageCode.queued,
+      expect.objectContaining({ type: "response.progress", kind: "queued", position: 1 }),
+    ]);
+    break;
+  }
+  running.operation.cancel();
+  await running.outcome;
 });
 
 describe("a trace", () => {

@@ -191,17 +191,28 @@ export function diagnosticsOf({ id, runtime, timings, usage }: Response): Diagno
   };
 }
 
-/** Progress that is not part of the log, in the protocol's own words. */
+/** Progress that is not part of the log, in the protocol's own words; the body has LMSP's, with what those can't say. */
 export function toProgress(progress: RunProgress): Progress {
   switch (progress.kind) {
-    case "queued":
-      return { stage: StageCode.queued };
+    case "queued": {
+      const { position, expectedWaitMs } = progress;
+      return { stage: StageCode.queued, body: toBody({ kind: "queued", position, expected_wait_ms: expectedWaitMs }) };
+    }
     case "loading":
-      return { stage: StageCode.waitingDependency };
+      return { stage: StageCode.waitingDependency, body: toBody({ kind: "loading" }) };
     case "prompt": {
       const { doneTokens, totalTokens } = progress;
+      const body = toBody({ kind: "prompt", done_tokens: doneTokens, total_tokens: totalTokens });
       const stage = StageCode.preprocessing;
-      return totalTokens > 0 ? { stage, percent: Math.min(100, (100 * doneTokens) / totalTokens) } : { stage };
+      return totalTokens > 0
+        ? { stage, percent: Math.min(100, (100 * doneTokens) / totalTokens), body }
+        : { stage, body };
     }
   }
+}
+
+const encoder = new TextEncoder();
+
+function toBody(members: object): Uint8Array {
+  return encoder.encode(JSON.stringify({ type: "response.progress", ...members }));
 }
