@@ -175,12 +175,15 @@ export class DatabaseThread {
       operations: pending.map(({ name, argument }) => ({ name, argument })),
       isSynced: pending.some(({ isSynced }) => isSynced),
     };
+    // Who waits for an answer keeps the process; an idle thread does not.
+    this.#worker.ref();
     this.#worker.postMessage(batch);
   }
 
   #settle(outcomes: readonly Outcome[], evicted: readonly string[]): void {
     const settled = this.#inFlight ?? [];
     this.#inFlight = undefined;
+    this.#worker.unref();
     const faults = outcomes.flatMap((outcome) => ("fault" in outcome ? [outcome.fault] : []));
     this.#note(faults);
     if (evicted.length > 0) this.#onEvicted(evicted);

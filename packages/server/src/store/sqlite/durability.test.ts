@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { ManualClock } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
 import type { SqliteStorage } from "./index.ts";
-import { clientText, completed, delta, ended, limits, modelText, record, storages } from "./testing/fixtures.ts";
+import { storages } from "./testing/fixtures.ts";
+import { clientText, completed, delta, ended, limits, modelText, record } from "./testing/fixtures-data.ts";
 
 const { file: freshFile, open } = storages();
 

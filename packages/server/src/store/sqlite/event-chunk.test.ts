@@ -2,7 +2,7 @@ import type { ResponseEvent } from "@plenum/core";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packEntries, unpackEntries } from "./event-chunk.ts";
-import { completed, record } from "./testing/fixtures.ts";
+import { completed, record } from "./testing/fixtures-data.ts";
 
 test("gives back exactly what went in, whatever the events", () => {
   const text = fc.string({ unit: "binary" });

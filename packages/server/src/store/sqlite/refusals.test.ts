@@ -1,7 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { repairSqlite } from "./index.ts";
-import { completed, delta, ended, record, storages } from "./testing/fixtures.ts";
+import { storages } from "./testing/fixtures.ts";
+import { completed, delta, ended, record } from "./testing/fixtures-data.ts";
 import { openPlain } from "./thread/database.ts";
 
 const { file: freshFile, open } = storages();

@@ -46,6 +46,11 @@ export class SqliteTaskStore implements TaskStore {
     return row === undefined ? undefined : recordOf(row);
   }
 
+  async head(id: string): Promise<TaskRecord | undefined> {
+    const row = await this.#thread.call("tasks.head", id);
+    return row === undefined ? undefined : recordOf(row);
+  }
+
   async list({ cursor, limit, ...filters }: TaskQuery): Promise<Page<TaskRecord>> {
     const after = cursor === undefined ? undefined : readCursor(cursor);
     const listing = { ...filters, limit: limit + 1, ...(after === undefined ? {} : { after }) };

@@ -23,6 +23,11 @@ export interface TaskListing {
 }
 
 const columns = "id, owner, kind, state, created_at, ended_at, cancel_requested, request, record";
+/** For a look: without what is large. */
+const headColumns = columns.replace(
+  "request, record",
+  "iif(length(request) <= 8192, request, 'null') AS request, record",
+);
 
 export function taskOperations(statements: Statements) {
   const placeOf = (id: string): number | undefined =>
@@ -48,6 +53,9 @@ export function taskOperations(statements: Statements) {
     "tasks.get"(id: string): TaskRow | undefined {
       return statements.get<TaskRow>(`SELECT ${columns} FROM tasks WHERE id = ?`, id);
     },
+    "tasks.head"(id: string): TaskRow | undefined {
+      return statements.get<TaskRow>(`SELECT ${headColumns} FROM tasks WHERE id = ?`, id);
+    },
     "tasks.list"({ after, limit, ...equal }: TaskListing): TaskRow[] {
       const conditions = ["TRUE"];
       const values: (string | number)[] = [];
@@ -60,14 +68,14 @@ export function taskOperations(statements: Statements) {
         values.push(after.createdAt, after.id);
       }
       return statements.all<TaskRow>(
-        `SELECT ${columns} FROM tasks WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, id DESC LIMIT ?`,
+        `SELECT ${headColumns} FROM tasks WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, id DESC LIMIT ?`,
         ...values,
         limit,
       );
     },
     "tasks.unfinished"(): TaskRow[] {
       return statements.all<TaskRow>(
-        `SELECT ${columns} FROM tasks WHERE state IN ('queued', 'running') ORDER BY place`,
+        `SELECT ${headColumns} FROM tasks WHERE state IN ('queued', 'running') ORDER BY place`,
       );
     },
     /** @returns whether there is such a row. */
