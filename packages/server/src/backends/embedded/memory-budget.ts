@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { CoreError } from "@plenum/core";
 
 /** A model as the budget sees it. */
@@ -63,6 +64,8 @@ export class MemoryBudget {
         await oldest.evict();
       } else if (this.#loading.size > 0) {
         await Promise.race([...this.#loading.values()].map(({ ended }) => ended));
+        // Whoever only wanted it loaded lets go of it in this turn.
+        await setImmediate();
       } else throw this.#tooLarge(resident, neededBytes, mostBytes);
     }
   }

@@ -8,6 +8,7 @@ import type {
   BackendSink,
   EmbeddingRequest,
   RuntimeHealth,
+  TaskProgress,
 } from "@plenum/core";
 import { CoreError } from "@plenum/core";
 import { forcedCall } from "../shared/forced-call.ts";
