@@ -13,10 +13,15 @@ export interface Forked {
   /** The next message with this member; ask before what makes it come. */
   next(member: string): Promise<Json>;
   stop(): Promise<void>;
+  /** Ends it at once, without a word: `kill -9`. */
+  kill(): Promise<void>;
 }
 
 /** Starts `name.ts` and waits until it listens. */
-export async function forkProgram(name: "service" | "upstream", args: readonly string[] = []): Promise<Forked> {
+export async function forkProgram(
+  name: "durable" | "service" | "upstream",
+  args: readonly string[] = [],
+): Promise<Forked> {
   const child: ChildProcess = fork(fileURLToPath(new URL(`./${name}.ts`, import.meta.url)), [...args], {
     execArgv: ["--conditions=@plenum/source", "--import", "tsx"],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
@@ -48,6 +53,10 @@ export async function forkProgram(name: "service" | "upstream", args: readonly s
     async stop() {
       if (child.exitCode !== null) return;
       child.disconnect();
+      await exited;
+    },
+    async kill() {
+      child.kill("SIGKILL");
       await exited;
     },
   };
