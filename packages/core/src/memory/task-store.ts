@@ -23,6 +23,10 @@ export class MemoryTaskStore implements TaskStore {
     return this.#tasks.get(id)?.record;
   }
 
+  head(id: string): Promise<TaskRecord | undefined> {
+    return this.get(id);
+  }
+
   async list(query: TaskQuery): Promise<Page<TaskRecord>> {
     const matching = [...this.#tasks.values()].map(({ record }) => record).filter((record) => matches(record, query));
     return newestFirst(matching, (record) => record, query);

@@ -37,6 +37,11 @@ export function testTaskStore(name: string, create: () => Promise<TaskStore>): v
       });
       await store.put(done);
       expect(await store.get("task_a")).toEqual(done);
+      expect(await store.head("task_a")).toEqual(done);
+      const large = task("task_b", { request: { requests: "x".repeat(100_000) } });
+      await store.put(large);
+      expect(await store.get("task_b")).toEqual(large);
+      expect(await store.head("task_b")).toMatchObject({ id: "task_b", state: "queued" });
       await store.delete("task_a");
       expect(await store.get("task_a")).toBeUndefined();
       expect(await store.get("task_unknown")).toBeUndefined();

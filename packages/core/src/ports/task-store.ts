@@ -76,9 +76,11 @@ export interface TaskStore {
   /** A cancel that was asked for stays, whatever the record says. */
   put(record: TaskRecord): Promise<void>;
   get(id: string): Promise<TaskRecord | undefined>;
-  /** Newest first. @throws CoreError invalid-request for a cursor that no page gave. */
+  /** For a look: a request of more than 8 KiB, such as the lines of a batch, may be null. */
+  head(id: string): Promise<TaskRecord | undefined>;
+  /** Newest first, as `head` gives them. @throws CoreError invalid-request for a cursor that no page gave. */
   list(query: TaskQuery): Promise<Page<TaskRecord>>;
-  /** Tasks that were queued or running, oldest first: after a crash they go on. */
+  /** Tasks that were queued or running, oldest first, as `head` gives them: after a crash they go on. */
   unfinished(): Promise<readonly TaskRecord[]>;
   /** @returns false when there is no such record. The first reason stays. */
   requestCancel(id: string, reason: string): Promise<boolean>;

@@ -40,7 +40,7 @@ export class TaskReader {
       if (!this.#hasNews) await this.#news();
       this.#hasNews = false;
       // The record first: when it had ended by then, every event was there to be read.
-      const record = await store.get(id);
+      const record = await store.head(id);
       const events = await store.events(id, this.#place);
       const last = events.at(-1);
       if (last === undefined) {

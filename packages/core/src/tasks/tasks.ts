@@ -120,7 +120,7 @@ export class Tasks {
       const record = await this.#parts.responses.get(id, principal).catch(() => undefined);
       if (record?.request.background) return taskOfResponse(record);
     } else {
-      const record = await this.#parts.storage.tasks.get(id);
+      const record = await this.#parts.storage.tasks.head(id);
       if (record !== undefined && maySee(principal, record.owner)) return record;
     }
     throw new CoreError("not-found", `There is no task '${id}'.`, { param: "id" });
@@ -317,7 +317,7 @@ export class Tasks {
   }
 
   async #applyCancel(id: string): Promise<void> {
-    const reason = (await this.#parts.storage.tasks.get(id))?.cancelRequested;
+    const reason = (await this.#parts.storage.tasks.head(id))?.cancelRequested;
     if (reason !== undefined) await this.#cancelHere(id, reason);
   }
 
