@@ -75,7 +75,8 @@ testBackend({
   endless: { sampling: { seed: 1 } },
   create: async () => {
     suiteService = await start({ name: "suite", backends: [scripted()] });
-    return createLmspBackend({ id: "far", baseUrl: suiteService.url, probeIntervalMs: 200 });
+    // Addresses as people write them.
+    return createLmspBackend({ id: "far", baseUrl: `${suiteService.url}/lmsp/v1/`, probeIntervalMs: 200 });
   },
 });
 

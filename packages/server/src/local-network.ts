@@ -53,11 +53,6 @@ export class LocalNetwork implements Neighbourhood {
     if (!isLoopbackHost(host)) this.#announcement = this.#announce(Number(port || (this.#isTls ? 443 : 80)));
   }
 
-  /** Tells the network when a token is needed now, or no longer. */
-  update(): void {
-    this.#announcement?.update(this.#txt());
-  }
-
   /** Says goodbye. */
   async close(): Promise<void> {
     this.#neighbours?.close();
@@ -70,7 +65,7 @@ export class LocalNetwork implements Neighbourhood {
       name,
       port,
       host,
-      txt: this.#txt(),
+      txt: () => this.#txt(),
       onRenamed: (other) => logger.warn({ name, other }, "local network: the name is taken"),
       onAnnounced: (addresses) => logger.info({ name, port, addresses }, "local network: announced"),
       onFault: (error) => this.#fault(error),

@@ -4,6 +4,9 @@ import { discover } from "@plenum/client/node";
 import { ScriptedBackend, scriptedModel, textAnswer } from "@plenum/core/testing";
 import { createServer, loadConfig } from "@plenum/server";
 
+// It lives until the test lets go of it.
+process.channel?.ref();
+
 const { PLENUM_TEST_NAME: name = "", PLENUM_TEST_HOME: home = "", PLENUM_TEST_MODEL: model = "" } = process.env;
 
 const config = await loadConfig({

@@ -43,7 +43,7 @@ const decoder = new TextDecoder();
 const mostKinds = 16;
 
 /** Whether a text may be the id of a service: it stands in addresses and logs. */
-export function isServiceId(text: string): boolean {
+function isServiceId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 

@@ -1,3 +1,4 @@
+import { normalizeBaseUrl } from "@plenum/client";
 import type { RuntimeLogger } from "../shared/model-watch.ts";
 import { defaultHeadTimeoutMs, defaultSilenceTimeoutMs } from "../shared/upstream.ts";
 
@@ -58,6 +59,7 @@ export function settingsOf({ apiKey, headers = {}, ...options }: LmspOptions): L
   }
   return {
     ...options,
+    baseUrl: normalizeBaseUrl(options.baseUrl),
     headers,
     authorization: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     models: options.models ?? [],

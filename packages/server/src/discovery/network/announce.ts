@@ -10,7 +10,8 @@ export interface AnnounceOptions {
   readonly port: number;
   /** Address that it listens on; only what can be reached through it is told. */
   readonly host: string;
-  readonly txt: ServiceTxt;
+  /** What is told of it; asked again and again, and told anew when it has changed. */
+  readonly txt: () => ServiceTxt;
   /** Told of the name when the network has another service of the wanted one. */
   readonly onRenamed?: (name: string) => void;
   /** Told of the addresses each time that the networks were told. */
@@ -21,13 +22,11 @@ export interface AnnounceOptions {
 
 /** A service that the local network is told of. */
 export interface Announcement {
-  /** Tells what has changed. */
-  update(txt: ServiceTxt): void;
   /** Says goodbye. */
   close(): Promise<void>;
 }
 
-/** Milliseconds between looks at the machine's networks. */
+/** Milliseconds between looks at the machine's networks, and at what is told. */
 const lookIntervalMs = 5_000;
 
 /**
@@ -41,7 +40,7 @@ export function announceService(options: AnnounceOptions): Announcement {
 class Announcer implements Announcement {
   readonly #options: AnnounceOptions;
   readonly #timer: NodeJS.Timeout;
-  #txt: ServiceTxt;
+  #txt = "";
   #networks = "";
   #service: CiaoService | undefined;
   #responder: Responder | undefined;
@@ -51,17 +50,11 @@ class Announcer implements Announcement {
 
   constructor(options: AnnounceOptions) {
     this.#options = options;
-    this.#txt = options.txt;
     this.#last = this.#look();
     this.#timer = setInterval(() => {
       this.#last = this.#last.then(() => this.#look());
     }, lookIntervalMs);
     this.#timer.unref();
-  }
-
-  update(txt: ServiceTxt): void {
-    this.#txt = txt;
-    this.#service?.updateTxt(formatTxt(txt));
   }
 
   async close(): Promise<void> {
@@ -74,7 +67,14 @@ class Announcer implements Announcement {
   async #look(): Promise<void> {
     const networks = networksOf(this.#options.host);
     const names = JSON.stringify(networks);
-    if (this.#isClosed || names === this.#networks) return;
+    if (this.#isClosed) return;
+    const txt = this.#options.txt();
+    const isTold = JSON.stringify(txt) === this.#txt;
+    this.#txt = JSON.stringify(txt);
+    if (names === this.#networks) {
+      if (!isTold) this.#service?.updateTxt(formatTxt(txt));
+      return;
+    }
     this.#networks = names;
     await this.#leave();
     if (networks.length === 0) return;
@@ -86,8 +86,8 @@ class Announcer implements Announcement {
         type: "lmsp",
         port,
         // The machine's own name may be announced by another program; this one nobody else has.
-        hostname: `plenum-${this.#txt.id.slice(0, 12)}-${port}`,
-        txt: formatTxt(this.#txt),
+        hostname: `plenum-${txt.id.slice(0, 12)}-${port}`,
+        txt: formatTxt(txt),
         ...reachable(this.#options.host),
       });
       this.#service.on("name-change", (name) => onRenamed?.(name));
