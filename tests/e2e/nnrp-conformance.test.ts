@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { judge, playClient, playServer, type Scenario, scenarios } from "./nnrp-wire-suite.ts";
 
@@ -49,11 +50,21 @@ interface Manifest {
   };
 }
 
+/** What the suite's own schema says against a file, as sentences. */
+function faultsOf(schema: string, value: unknown): readonly string[] {
+  const file = new URL(`__fixtures__/nnrp-schemas/${schema}.schema.json`, import.meta.url);
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  const validate = ajv.compile(JSON.parse(readFileSync(file, "utf8")));
+  validate(value);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
 async function openTarget(role: string) {
   const name = `${role}-${randomUUID()}.json`;
   const target = plenum("wire-target", "--role", role, "--ready-output", join(folder, name));
   await appears(name);
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, name), "utf8"));
+  expect(faultsOf("wire-conformance-target", manifest)).toEqual([]);
   return { ...target, manifest };
 }
 
@@ -83,7 +94,10 @@ describe("a plan of the outside suite", () => {
     await writeFile(join(folder, "plan.json"), JSON.stringify(plan));
     const run = plenum("api-profile", "--plan", join(folder, "plan.json"), "--output", join(folder, "results.json"));
     expect(await run.exit).toBe(0);
-    const { results, ...head } = JSON.parse(readFileSync(join(folder, "results.json"), "utf8"));
+    const report = JSON.parse(readFileSync(join(folder, "results.json"), "utf8"));
+    expect(faultsOf("api-profile-case-results", report)).toEqual([]);
+    expect(faultsOf("api-profile-case-results", { ...report, results: [{}] })).not.toEqual([]);
+    const { results, ...head } = report;
     expect(head).toEqual({ profile: plan.profile, schema_version: plan.schema_version, adapter: plan.adapter });
     expect(results.map(({ id, outcome, message }: Record<string, string>) => [id, outcome, message])).toEqual(
       cases.map(({ id }) => [id, "passed", ""]),
