@@ -74,7 +74,7 @@ test("a refusal: exit code 1, its detail and what to do", async () => {
   expect(await plenum(["models"], { service })).toMatchObject({
     code: 1,
     errors: `plenum: A token is[31m needed.
-Pass a token with --token or PLENUM_TOKEN; \`plenum token create\` makes one.
+Pass a token with --token or PLENUM_TOKEN; \`plenum tokens create\` makes one.
 `,
   });
 });
@@ -90,8 +90,8 @@ test.each([
   ["an unknown flag", ["models", "--jsn"], "plenum: unknown option '--jsn'\n(Did you mean --json?)"],
   ["a missing argument", ["run"], "plenum: missing required argument 'model'"],
   ["a wrong number", ["run", "m", "hi", "--max-tokens", "many"], "is invalid. It is no whole number."],
-  ["a missing principal", ["token", "create"], "plenum: required option '--principal <name>' not specified"],
-  ["a wrong scope", ["token", "create", "--principal", "a", "--scope", "all"], '"all" is none of read, infer'],
+  ["a missing principal", ["tokens", "create"], "plenum: required option '--principal <id>' not specified"],
+  ["a wrong scope", ["tokens", "create", "--principal", "a", "--scope", "all"], '"all" is none of read, infer'],
   ["no prompt", ["run", "m"], "plenum: There is no prompt"],
 ])("usage, exit code 2: %s", async (_name, argv, message) => {
   const { code, output, errors } = await plenum(argv, { input: "" });
@@ -105,7 +105,7 @@ test.each([
   [["serve"], "plenum serve --host 0.0.0.0"],
   [["models"], "jq -r"],
   [["run"], "git diff | plenum run"],
-  [["token", "create"], "--scope infer"],
+  [["tokens", "create"], "--scope infer"],
 ])("help of %j teaches with examples", async (words, example) => {
   const { code, output } = await plenum([...words, "--help"]);
   expect(code).toBe(0);
@@ -117,7 +117,15 @@ test("the version is the package's", async () => {
 });
 
 test("a token and its lines for the configuration", async () => {
-  const { code, output } = await plenum(["token", "create", "--principal", "ada: x", "--scope", "read,admin"]);
+  const { code, output } = await plenum([
+    "tokens",
+    "create",
+    "--for-config",
+    "--principal",
+    "ada: x",
+    "--scope",
+    "read,admin",
+  ]);
   expect(code).toBe(0);
   const token = output.match(/plenum_[\w-]{43}/)?.[0] ?? "";
   const hash = createHash("sha256").update(token).digest("hex");
@@ -130,7 +138,18 @@ test("a token and its lines for the configuration", async () => {
 });
 
 test("a token as JSON, another one each time", async () => {
-  const argv = ["token", "create", "--principal", "a", "--model", "s*", "--expires", "2030-01-31", "--json"];
+  const argv = [
+    "tokens",
+    "create",
+    "--for-config",
+    "--principal",
+    "a",
+    "--model",
+    "s*",
+    "--expires",
+    "2030-01-31",
+    "--json",
+  ];
   const made = [JSON.parse((await plenum(argv)).output), JSON.parse((await plenum(argv)).output)];
   expect(made[0]).toMatchObject({
     config: {

@@ -15,7 +15,7 @@ import { addResponses } from "./commands/responses.ts";
 import { addRun } from "./commands/run.ts";
 import { addServe } from "./commands/serve.ts";
 import { addTasks } from "./commands/tasks.ts";
-import { addToken } from "./commands/token.ts";
+import { addTokens } from "./commands/tokens.ts";
 import { addWatch } from "./commands/watch.ts";
 import { type ExitCode, exitCodes } from "./exit-codes.ts";
 import { reportError } from "./report-error.ts";
@@ -91,7 +91,7 @@ export function createProgram(around: Surroundings, done: (code: ExitCode) => vo
   addResponses(program, around, done);
   addTasks(program, around, done);
   addWatch(program, around, done);
-  addToken(program, around, done);
+  addTokens(program, around, done);
   addBench(program, around, done);
   addDoctor(program, around, version, done);
   addEngine(program, around, done);

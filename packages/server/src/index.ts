@@ -34,6 +34,7 @@ export {
 } from "./config/index.ts";
 export { checkRuntime, embeddedOptions } from "./create-backends.ts";
 export { findLocalRuntimes, type LocalRuntime } from "./discovery/local/index.ts";
+export { firstTokenFile } from "./first-token.ts";
 export {
   type EnsuredModelFile,
   type EnsureModelFileOptions,
@@ -45,5 +46,6 @@ export {
   starterModel,
 } from "./model-files/index.ts";
 export { ListenError } from "./nnrp-listeners.ts";
+export { type OwnTokens, openOwnTokens } from "./own-tokens.ts";
 export { createServer, type PlenumServer, type ServerOptions, version } from "./server.ts";
 export { type RepairReport, repairSqlite, StorageRefusal } from "./store/sqlite/index.ts";

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
   type Backend,
   type Core,
@@ -43,6 +43,7 @@ import { Metrics } from "./metrics/metrics.ts";
 import { createModelExecutors, ModelLibrary, ModelPuller } from "./model-files/index.ts";
 import { closeListeners, openListeners } from "./nnrp-listeners.ts";
 import { keepServiceId } from "./service-identity.ts";
+import { sha256 } from "./sha256.ts";
 import { openStorage } from "./store/open-storage.ts";
 import { readTlsPair, watchTlsFiles } from "./tls-files.ts";
 
@@ -97,7 +98,8 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   const behind = new Map<string, readonly string[]>();
   const onServices = (runtime: string, ids: readonly string[]): void => void behind.set(runtime, ids);
   const path = { serviceId, sharedId: identity.id, onServices };
-  const library = new ModelLibrary(config.models);
+  const library = new ModelLibrary(config.models, storage.settings);
+  await library.load();
   const { embedded, ...configured } = await createBackends(config, logger, path, library);
   const backends = [...configured.backends, ...(options.backends ?? [])];
   const network = new LocalNetwork({
@@ -113,8 +115,7 @@ export async function createServer(config: Config, options: ServerOptions = {}):
   const core = createServiceCore(config, { ...configured, backends }, { network, observer, storage });
   await core.authenticator.load();
   const madeTokenFile = core.authenticator.isRequired ? await createFirstToken(core, config.home) : undefined;
-  await Promise.all([library.load(core.storage.settings), core.models.loadAliases()]);
-  if (library.registered.length > 0) void embedded?.rescan();
+  await core.models.loadAliases();
   registerExecutors(core, createPuller(config, core, library, embedded));
   metrics.watch(core);
   history.watch(core);
@@ -225,7 +226,7 @@ function createServiceCore(
     bus: new MemoryBus(),
     clock: systemClock,
     ids: randomIds,
-    sha256: (text) => createHash("sha256").update(text).digest("hex"),
+    sha256,
     observer,
   });
 }

@@ -107,18 +107,11 @@ test("a wrong configuration: the field, and everything else is looked at still",
   expect(of("models")?.data).toMatchObject({ folder: join(home, "models") });
 });
 
-test("beyond this machine without a token: told by the configuration's own sentence", {
-  timeout: timeoutMs,
-}, async () => {
-  const { code, of } = await doctor([], {}, "port: 0\nhost: 0.0.0.0\n");
-  expect(code).toBe(1);
-  expect(of("configuration")?.lines?.join()).toContain("plenum token create");
-});
-
 const token = (expires: string) =>
   `{ principal: ada, token_sha256: ${"a".repeat(64)}, scopes: [read], expires_at: "${expires}" }`;
 
 test.each([
+  ["none yet, of which the first start makes one", "", "ok", 0],
   ["open to the network on purpose", "insecure_open: true", "note", 0],
   ["a token", `auth: { tokens: [${token("2999-01-31T00:00:00Z")}] }`, "ok", 0],
   ["only an expired token", `auth: { tokens: [${token("2001-01-31T00:00:00Z")}] }`, "problem", 1],

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,10 +97,17 @@ test("a wrong configuration: its place, exit code 2", async () => {
   );
 });
 
-test("beyond this machine without a token: refused with what to do", async () => {
-  const { around, ended } = start("--host", "0.0.0.0");
-  expect(await ended).toBe(2);
-  expect(around.written.errors).toContain("--insecure-open");
+test("beyond this machine without a token: the first one is made and its file is told, then every request needs one", async () => {
+  const { around, ended } = start("--host", "0.0.0.0", "--port", "0", "--no-local-runtimes");
+  await until(() => around.written.output.includes("Ctrl-C"));
+  expect(around.written.output).toContain(`The first token, with every right, is in ${join(home, "admin-token")}\n`);
+  expect(around.written.output).not.toContain("plenum_");
+  const models = `${addressIn(around.written.output)}/lmsp/v1/models`;
+  const token = (await readFile(join(home, "admin-token"), "utf8")).trim();
+  expect((await fetch(models)).status).toBe(401);
+  expect((await fetch(models, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+  around.send("SIGTERM");
+  expect(await ended).toBe(0);
 });
 
 const facts = {

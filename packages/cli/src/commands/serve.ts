@@ -42,7 +42,7 @@ Examples:
   plenum serve
   plenum serve --port 8080 --models /data/gguf
   plenum serve --nnrp tcp://127.0.0.1:7412
-  plenum serve --host 0.0.0.0 --config plenum.config.yaml   needs a token: plenum token create --help
+  plenum serve --host 0.0.0.0   needs a token: the first start makes one
 
 All options of the file: docs/reference/configuration.md`,
     )

@@ -3,7 +3,7 @@ import type { Places } from "./places.ts";
 
 /** Whether the service that would start here can be used by whom it should, and by nobody else. */
 export async function checkTokens({ config }: Places): Promise<readonly Check[]> {
-  // A wrong configuration is told already; an address beyond this machine without any token is one.
+  // A wrong configuration is told already.
   if (config === undefined) return [];
   const { isLoopbackHost } = await import("@plenum/server");
   const { auth, host, insecureOpen } = config;
@@ -11,18 +11,25 @@ export async function checkTokens({ config }: Places): Promise<readonly Check[]>
   const isOpen = auth.tokens.length === 0;
   const data = { host, tokens: auth.tokens.length };
   if (isOpen && isLoopbackHost(host)) {
-    return [{ id, state: "ok", detail: `Tokens: none, and none is needed on ${host} (this machine only)`, data }];
+    const detail = `Tokens: none in the configuration, and none is needed on ${host} (this machine only)`;
+    return [{ id, state: "ok", detail, data }];
   }
   if (isOpen && insecureOpen) {
-    const todo = ["plenum token create --principal NAME   (and take insecure_open out of the configuration)"];
+    const todo = [
+      "plenum tokens create --principal NAME --scope admin   (and take insecure_open out of the configuration)",
+    ];
     return [
       { id, state: "note", detail: `Tokens: none, so everyone who reaches ${host} can use the service`, todo, data },
     ];
+  }
+  if (isOpen) {
+    const detail = `Tokens: none in the configuration; ${host} needs one, and the first start makes it`;
+    return [{ id, state: "ok", detail, data }];
   }
   const expired = auth.tokens.filter(({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs <= Date.now());
   const detail = `Tokens: ${auth.tokens.length} for ${host}`;
   if (expired.length === 0) return [{ id, state: "ok", detail, data }];
   const isUsable = expired.length < auth.tokens.length;
-  const todo = expired.map(({ principal }) => `plenum token create --principal ${JSON.stringify(principal)}`);
+  const todo = expired.map(({ principal }) => `plenum tokens create --principal ${JSON.stringify(principal)}`);
   return [{ id, state: isUsable ? "note" : "problem", detail: `${detail}, ${expired.length} expired`, todo, data }];
 }

@@ -16,7 +16,7 @@ export async function announce(
   version: string,
 ): Promise<void> {
   const client = createClient({ baseUrl: server.url, ...(around.fetch !== undefined && { fetch: around.fetch }) });
-  const needsToken = config.auth.tokens.length > 0;
+  const needsToken = server.core.authenticator.isRequired;
   const model = needsToken ? undefined : await firstChatModel(client, AbortSignal.timeout(catalogWaitMs));
   // `npm start` puts no `plenum` on the PATH.
   const command = around.env["npm_lifecycle_event"] === "start" ? "npx plenum" : "plenum";
@@ -24,7 +24,7 @@ export async function announce(
 }
 
 interface Announced {
-  readonly server: Pick<PlenumServer, "url" | "interfaces">;
+  readonly server: Pick<PlenumServer, "url" | "interfaces" | "madeTokenFile">;
   readonly config: Pick<Config, "models" | "name"> & { readonly embedded: Pick<Config["embedded"], "enabled"> };
   readonly version: string;
   /** Model for the example; undefined: none is known. */
@@ -40,11 +40,13 @@ const width = 30;
 /** The text of it. */
 export function announcement({ server, config, version, model, needsToken, command }: Announced): string {
   const doors = server.interfaces.map(({ kind, url }) => `  ${(doorNames[kind] ?? kind).padEnd(8)}${url}\n`);
+  const { madeTokenFile } = server;
+  const made = madeTokenFile === undefined ? "" : `\nThe first token, with every right, is in ${madeTokenFile}\n`;
   const token = needsToken ? ` -H "Authorization: Bearer $PLENUM_TOKEN"` : "";
   const body = JSON.stringify({ model: model ?? "MODEL", messages: [{ role: "user", content: "Say hello." }] });
   return `Plenum ${version} runs as "${config.name}".
 
-${doors.join("")}
+${doors.join("")}${made}
 Try it:
   curl ${server.url}/v1/chat/completions${token} -H 'Content-Type: application/json' -d '${body}'
 
