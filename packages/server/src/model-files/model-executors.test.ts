@@ -12,7 +12,7 @@ function setUp() {
   });
   const core = createTestCore({ backends: [backend] });
   const puller = new ModelPuller({
-    library: new ModelLibrary("/nowhere"),
+    library: new ModelLibrary("/nowhere", core.storage.settings),
     hub: { url: "http://127.0.0.1:1" },
     runtimes: () => core.catalog.backends,
     hasModel: () => false,

@@ -15,26 +15,17 @@ const prefix = "model-path/";
 export class ModelLibrary {
   /** Absolute. */
   readonly folder: string;
-  #settings: SettingsStore | undefined;
+  readonly #settings: SettingsStore;
   #registered: readonly string[] = [];
 
-  constructor(folder: string) {
+  constructor(folder: string, settings: SettingsStore) {
     this.folder = resolve(folder);
-  }
-
-  /** Reads the registered paths: at the start, before any is registered. */
-  async load(settings: SettingsStore): Promise<void> {
     this.#settings = settings;
-    await this.#read(settings);
   }
 
-  async #read(settings: SettingsStore): Promise<void> {
-    this.#registered = (await settings.names(prefix)).map((name) => name.slice(prefix.length));
-  }
-
-  get #store(): SettingsStore {
-    if (this.#settings === undefined) throw new Error("the library is not loaded");
-    return this.#settings;
+  /** Reads the registered paths: at the start, and when another replica may have changed them. */
+  async load(): Promise<void> {
+    this.#registered = (await this.#settings.names(prefix)).map((name) => name.slice(prefix.length));
   }
 
   /** Files and folders elsewhere that are served where they lie. */
@@ -45,8 +36,8 @@ export class ModelLibrary {
   /** @param path absolute */
   async register(path: string): Promise<void> {
     if (this.#registered.includes(path)) return;
-    await this.#store.set(`${prefix}${path}`, { registered_at: new Date().toISOString() });
-    await this.#read(this.#store);
+    await this.#settings.set(`${prefix}${path}`, { registered_at: new Date().toISOString() });
+    await this.load();
   }
 
   /**
@@ -78,11 +69,11 @@ export class ModelLibrary {
   async #unregister(place: string, path: string): Promise<void> {
     if (place !== path) {
       for (const other of await findGgufFiles(place)) {
-        if (other !== path) await this.#store.set(`${prefix}${other}`, { registered_at: new Date().toISOString() });
+        if (other !== path) await this.#settings.set(`${prefix}${other}`, { registered_at: new Date().toISOString() });
       }
     }
-    await this.#store.set(`${prefix}${place}`, undefined);
-    await this.#read(this.#store);
+    await this.#settings.set(`${prefix}${place}`, undefined);
+    await this.load();
   }
 
   /** Files that the service placed as this model. */

@@ -27,8 +27,8 @@ beforeEach(async () => {
   host = await new FileHost().start();
   const storage = createMemoryStorage({ bytesPerResponse: 4096, bytesTotal: 65_536 });
   settings = storage.settings;
-  library = new ModelLibrary(folder);
-  await library.load(settings);
+  library = new ModelLibrary(folder, settings);
+  await library.load();
   scans = 0;
 });
 afterEach(async () => {
@@ -349,8 +349,8 @@ describe("files of this machine", () => {
     const path = join(elsewhere, "a.gguf");
     expect((await pull(path)).result).toEqual({ models: ["a.gguf"] });
     expect(await namesIn(folder)).toEqual([]);
-    const restarted = new ModelLibrary(folder);
-    await restarted.load(settings);
+    const restarted = new ModelLibrary(folder, settings);
+    await restarted.load();
     expect(restarted.registered).toEqual([path]);
     await restarted.remove(path);
     expect(restarted.registered).toEqual([]);

@@ -9,7 +9,7 @@ export function availableBytes(): number {
 }
 
 /** Bytes of the machine, or of the container when that has fewer. */
-export function totalBytes(): number {
+function totalBytes(): number {
   const machine = totalmem();
   // Without a limit it is 0, or a number beyond every machine.
   const container = process.constrainedMemory?.() ?? 0;
