@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- PART [flags]`: speed, as ratios beside rivals in the same run. Parts: `service` (the default),
- * `engine`, `micro`, `nnrp`; `report` writes docs/performance.md anew from `bench/results`.
+ * `engine`, `micro`, `nnrp`, `lmsp`; `report` writes docs/performance.md anew from `bench/results`.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   engine: [...source, at("engine/main.ts")],
   micro: [...source, at("micro/main.ts")],
   nnrp: [...source, at("nnrp/main.ts")],
+  lmsp: [...source, at("lmsp/main.ts")],
   report: [...source, at("report.ts")],
 };
 

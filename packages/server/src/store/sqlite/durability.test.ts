@@ -218,7 +218,9 @@ describe("retention", () => {
     const big = { request: { instructions: "x".repeat(20_000) } };
     await storage.responses.put(record("resp_runs", big));
     const finished = (index: number) =>
-      storage.responses.put(ended(record(`resp_${index}`, { ...big, response: { createdAt: index } }), 10_000 + index));
+      storage.responses.put(
+        ended(record(`resp_${index}`, { ...big, response: { createdAt: index } }), Date.now() + index - 1000),
+      );
     for (let tens = 0; tens < 200; tens += 10) {
       await Promise.all(Array.from({ length: 10 }, (_, one) => finished(tens + one)));
     }
