@@ -68,7 +68,7 @@ module.exports = {
     rule("shared-knows-no-door", "^packages/server/src/doors/shared/", "^packages/server/src/doors/(?!shared/)"),
     rule(
       "only-the-root-knows-all",
-      "^packages/server/src/(?!(server|index)\\.ts|server\\.test\\.ts)",
+      "^packages/server/src/(?!(server|index)\\.ts|[\\w-]+\\.test\\.ts)",
       "^packages/server/src/server\\.ts$",
     ),
     rule(
