@@ -125,6 +125,7 @@ export {
   failedLine,
 } from "./tasks/batch.ts";
 export type { TaskContext, TaskExecutor } from "./tasks/executor.ts";
+export type { TaskListQuery } from "./tasks/list-tasks.ts";
 export type { Task } from "./tasks/task.ts";
 export type { TaskReader } from "./tasks/task-reader.ts";
-export type { TaskListQuery, Tasks } from "./tasks/tasks.ts";
+export type { Tasks } from "./tasks/tasks.ts";

@@ -13,6 +13,11 @@ export function createLogObserver(logger: Logger): Observer {
     fault: (error) => {
       logger.error({ cause: error instanceof Error ? (error.stack ?? error.message) : String(error) }, "fault");
     },
+    taskEnded: ({ id, kind, state, attempt, problem, createdAt, finishedAt = createdAt }) => {
+      const line = { task: id, kind, state, attempt, totalMs: finishedAt - createdAt, code: problem?.code };
+      if (problem === undefined || problems[problem.code].fault === "client") logger.info(line, "task ended");
+      else logger.warn(line, "task failed");
+    },
     embeddingEnded: ({ door, model, inputTokens, totalMs, error }) => {
       logger.info({ door, model, inputTokens, totalMs, code: error?.code }, "embedding ended");
     },

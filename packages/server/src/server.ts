@@ -405,6 +405,9 @@ function joinObservers(...observers: readonly Observer[]): Observer {
     responseEnded: (response, error) => {
       for (const observer of observers) observer.responseEnded?.(response, error);
     },
+    taskEnded: (task) => {
+      for (const observer of observers) observer.taskEnded?.(task);
+    },
     embeddingEnded: (end) => {
       for (const observer of observers) observer.embeddingEnded?.(end);
     },

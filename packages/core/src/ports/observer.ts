@@ -1,5 +1,6 @@
 import type { CoreError } from "../problems/core-error.ts";
 import type { DoorKind, Response } from "../responses/response.ts";
+import type { TaskEvent } from "./task-store.ts";
 
 export interface EmbeddingEnd {
   readonly model: string;
@@ -21,6 +22,8 @@ export interface Observer {
   /** `error` has the cause that clients never see. */
   responseEnded?(response: Response, error: CoreError | undefined): void;
   embeddingEnded?(end: EmbeddingEnd): void;
+  /** A task that is no response; its end is kept. */
+  taskEnded?(task: TaskEvent["task"]): void;
   /** Something that ran by itself failed; no client waits for it. */
   fault?(error: unknown): void;
 }

@@ -1,7 +1,16 @@
 import type { Page, ResponseQuery, ResponseRecord } from "../ports/store.ts";
-import type { TaskQuery, TaskRecord, TaskStore } from "../ports/task-store.ts";
+import type { TaskKind, TaskQuery, TaskState, TaskStore } from "../ports/task-store.ts";
 import { statusesOf, type Task, taskOfResponse } from "./task.ts";
-import type { TaskListQuery } from "./tasks.ts";
+
+export interface TaskListQuery {
+  /** Absent: everyone's, for `admin`. */
+  readonly owner?: string;
+  readonly kind?: TaskKind | "response";
+  readonly state?: TaskState;
+  /** Most entries, 1 … 1000. */
+  readonly limit: number;
+  readonly cursor?: string;
+}
 
 /**
  * One page of tasks and background responses, newest first. A cursor is a place in time, so that one stands in both lists.
@@ -19,7 +28,7 @@ export async function listTasks(
       ...(kind === undefined ? {} : { kind }),
       ...(state === undefined ? {} : { state }),
     };
-    sources.push(tasks.list(query) as Promise<Page<TaskRecord>>);
+    sources.push(tasks.list(query));
   }
   if (kind === undefined || kind === "response") {
     const statuses = state === undefined ? [undefined] : statusesOf(state);

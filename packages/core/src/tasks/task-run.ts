@@ -1,5 +1,6 @@
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Observer } from "../ports/observer.ts";
 import type { TaskEvent, TaskProgress, TaskRecord, TaskStore } from "../ports/task-store.ts";
 import { CoreError, toCoreError } from "../problems/core-error.ts";
 import type { TaskExecutor } from "./executor.ts";
@@ -18,7 +19,7 @@ export interface TaskRunOptions {
   readonly lastSequence: number;
   /** True: an earlier attempt was cut. */
   readonly isRestart: boolean;
-  readonly onFault: ((error: unknown) => void) | undefined;
+  readonly observer: Observer;
 }
 
 type KeptTask = TaskEvent["task"];
@@ -118,7 +119,7 @@ export class TaskRun {
       await this.#writes;
       return;
     }
-    if (error.code === "internal") this.#options.onFault?.(error);
+    if (error.code === "internal") this.#options.observer.fault?.(error);
     await this.#end({ state: error.code === "cancelled" ? "cancelled" : "failed", problem: error.problem });
   }
 
@@ -135,6 +136,7 @@ export class TaskRun {
     while (!(await this.#append(eventOf(end.state), ended))) {
       await new Promise<void>((resolve) => clock.after(retryMs, resolve));
     }
+    this.#options.observer.taskEnded?.(ended);
   }
 
   /** Progress that can't be written is passed over; the next says more. */
@@ -146,14 +148,14 @@ export class TaskRun {
 
   /** @returns false when it was not kept. */
   async #append(type: TaskEvent["type"], task: KeptTask): Promise<boolean> {
-    const { store, bus, clock, onFault } = this.#options;
+    const { store, bus, clock, observer } = this.#options;
     const sequence = this.#sequence + 1;
     try {
       await store.appendEvent({ sequence, type, atMs: Math.max(0, clock.now() - task.createdAt), task });
     } catch (error) {
       // Deleted under its run: nobody waits for its end.
       if (error instanceof CoreError && error.code === "not-found") return true;
-      onFault?.(error);
+      observer.fault?.(error);
       return false;
     }
     this.#sequence = sequence;

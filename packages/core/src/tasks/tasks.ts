@@ -6,12 +6,12 @@ import type { Ids } from "../ports/ids.ts";
 import type { Observer } from "../ports/observer.ts";
 import type { Storage } from "../ports/storage.ts";
 import type { Page } from "../ports/store.ts";
-import type { BatchLine, TaskKind, TaskRecord, TaskState } from "../ports/task-store.ts";
+import type { BatchLine, TaskKind, TaskRecord } from "../ports/task-store.ts";
 import { CoreError } from "../problems/core-error.ts";
 import { requireDurable } from "../responses/durable.ts";
 import type { Responses } from "../responses/responses.ts";
 import type { TaskExecutor } from "./executor.ts";
-import { listTasks } from "./list-tasks.ts";
+import { listTasks, type TaskListQuery } from "./list-tasks.ts";
 import { type Task, taskOfResponse } from "./task.ts";
 import { TaskReader } from "./task-reader.ts";
 import { TaskRun } from "./task-run.ts";
@@ -33,16 +33,6 @@ export interface TasksParts {
   readonly ids: Ids;
   readonly observer: Observer;
   readonly limits: TasksLimits;
-}
-
-export interface TaskListQuery {
-  /** Absent: everyone's, for `admin`. */
-  readonly owner?: string;
-  readonly kind?: TaskKind | "response";
-  readonly state?: TaskState;
-  /** Most entries, 1 … 1000. */
-  readonly limit: number;
-  readonly cursor?: string;
 }
 
 /** Tasks of one kind in this process. */
@@ -78,11 +68,6 @@ export class Tasks {
   /** Kinds that are offered, background responses first. */
   get kinds(): readonly (TaskKind | "response")[] {
     return ["response", ...this.#lanes.keys()];
-  }
-
-  /** Executor of a kind. @throws CoreError unsupported-operation when it is not offered. */
-  executor(kind: TaskKind): TaskExecutor {
-    return this.#lane(kind).executor;
   }
 
   /**
@@ -287,7 +272,7 @@ export class Tasks {
     from: { readonly lastSequence: number; readonly isRestart: boolean },
   ): TaskRun {
     const { storage, bus, clock, observer } = this.#parts;
-    return new TaskRun(record, { executor, store: storage.tasks, bus, clock, onFault: observer.fault, ...from });
+    return new TaskRun(record, { executor, store: storage.tasks, bus, clock, observer, ...from });
   }
 
   #startNext(lane: Lane): void {
@@ -324,8 +309,8 @@ export class Tasks {
   async #endUnrun(record: TaskRecord, lastSequence: number, error: CoreError): Promise<void> {
     const { storage, bus, clock, observer } = this.#parts;
     const executor: TaskExecutor = { kind: record.kind, concurrency: 1, run: () => Promise.reject(error) };
-    const options = { executor, store: storage.tasks, bus, clock, lastSequence, isRestart: false };
-    await new TaskRun(record, { ...options, onFault: observer.fault }).fail(error);
+    const options = { executor, store: storage.tasks, bus, clock, observer, lastSequence, isRestart: false };
+    await new TaskRun(record, options).fail(error);
   }
 
   #sweepLater(): void {
