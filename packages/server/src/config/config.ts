@@ -53,7 +53,7 @@ export interface PullConfig {
 }
 
 /** Where the service keeps what outlives a request. */
-export interface StoreConfig {
+interface StoreConfig {
   /** `sqlite`: a file. `memory`: everything ends with the process. Default `sqlite`. */
   readonly kind: "sqlite" | "memory";
   /** File of the database. Default `<home>/plenum.db`. */

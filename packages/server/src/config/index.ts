@@ -10,7 +10,6 @@ export type {
   RuntimeConfig,
   RuntimeKind,
   Scope,
-  StoreConfig,
   TlsFiles,
   TokenConfig,
 } from "./config.ts";

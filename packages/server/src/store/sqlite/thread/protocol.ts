@@ -6,7 +6,7 @@ import type { taskOperations } from "./tasks.ts";
 import type { upkeepOperations } from "./upkeep.ts";
 
 /** Everything that the thread does, by name. */
-export type Operations = ReturnType<typeof responseOperations> &
+type Operations = ReturnType<typeof responseOperations> &
   ReturnType<typeof logOperations> &
   ReturnType<typeof taskOperations> &
   ReturnType<typeof accessOperations> &
