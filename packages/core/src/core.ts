@@ -50,7 +50,7 @@ export interface CoreOptions {
 }
 
 /** A token as the configuration has it. */
-export type FixedToken = Omit<TokenRecord, "id" | "createdAt" | "lastUsedAt">;
+type FixedToken = Omit<TokenRecord, "id" | "createdAt" | "lastUsedAt">;
 
 /** What a door works with. */
 export interface Core {

@@ -9,7 +9,8 @@ export {
   type Scope,
   scopes,
 } from "./auth/principal.ts";
-export { type NewToken, type TokenRights, Tokens } from "./auth/tokens.ts";
+export type { TokenRights } from "./auth/token-rights.ts";
+export { type NewToken, Tokens } from "./auth/tokens.ts";
 export { Catalog, type CatalogNames, type ResolvedModel, type Route } from "./catalog/catalog.ts";
 export { type CatalogChanges, catalogChanges } from "./catalog/changes.ts";
 export type {

@@ -3,7 +3,7 @@ import type { CoreOptions } from "../core.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { ScriptedBackend } from "../testing/scripted-backend.ts";
 import { createTestCore, testSha256 } from "../testing/test-core.ts";
-import type { TokenRights } from "./tokens.ts";
+import type { TokenRights } from "./token-rights.ts";
 
 const user: TokenRights = { principal: "ann", scopes: ["read", "infer"] };
 const admin: TokenRights = { principal: "root", scopes: ["admin"] };

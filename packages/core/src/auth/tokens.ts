@@ -7,10 +7,8 @@ import { CoreError } from "../problems/core-error.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { newToken } from "./new-token.ts";
 import { scopes } from "./principal.ts";
+import type { TokenRights } from "./token-rights.ts";
 import { validatePrincipal, validateRights } from "./validate-token.ts";
-
-/** What a token is made with; the rest is the store's. */
-export type TokenRights = Omit<TokenRecord, "id" | "sha256" | "createdAt" | "lastUsedAt">;
 
 /** The only place where a token itself is: it is shown once and kept nowhere. */
 export interface NewToken {

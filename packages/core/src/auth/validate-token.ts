@@ -1,6 +1,6 @@
 import { CoreError } from "../problems/core-error.ts";
 import { requestLimits } from "../request/validate.ts";
-import type { TokenRights } from "./tokens.ts";
+import type { TokenRights } from "./token-rights.ts";
 
 const mostModels = 256;
 const mostLetters = 128;
