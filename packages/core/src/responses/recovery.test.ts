@@ -212,6 +212,22 @@ describe("after a stop of the process", () => {
     expect(second.backend.requests).toEqual([]);
   });
 
+  it("gives a log the end that only the record has", async () => {
+    const storage = sharedStorage();
+    const first = start(storage, { answer: stuck });
+    const { id } = await first.responses.create({ ...request, store: true }, testCaller, "lmsp");
+    await settle();
+    const record = await storage.responses.get(id);
+    if (record === undefined) return expect.unreachable();
+    const response = { ...record.response, status: "completed" as const, finishedAt: record.response.createdAt + 5 };
+    await storage.responses.put({ ...record, response });
+    const second = start(storage);
+    await second.core.recover();
+    const all = take(await second.responses.events(id, 0, principal));
+    expect(all.at(-1)?.event).toEqual({ type: "response.completed", atMs: 5, response });
+    expect(take(await second.responses.events(id, 0, principal))).toEqual(all);
+  });
+
   it("leaves background responses to the next start when the service stops in good order", async () => {
     const storage = sharedStorage();
     const first = start(storage, { answer: stuck, parallel: 1 });

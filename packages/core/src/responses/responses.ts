@@ -242,8 +242,10 @@ export class Responses {
    */
   async events(id: string, after: number, principal: Principal): Promise<LogReader | undefined> {
     const { log } = this.#parts;
-    const { request, response } = await this.get(id, principal);
+    const record = await this.get(id, principal);
+    const { request, response } = record;
     if (log.extent(response.id) === undefined) await log.recall(response.id);
+    this.#endLog(record);
     const extent = log.extent(response.id);
     if (extent === undefined) {
       throw new CoreError("events-expired", "The events are no longer kept; read the response itself.");
@@ -269,6 +271,18 @@ export class Responses {
     return this.#parts.bus.subscribe("response.changed", listener);
   }
 
+  /** A crash may leave a log without the end that the record has: nobody else would write it. */
+  #endLog({ request, response, epoch }: ResponseRecord): void {
+    const { log } = this.#parts;
+    const { id, status, createdAt, finishedAt = createdAt } = response;
+    const extent = log.extent(id);
+    if (extent === undefined || extent.ended || status === "queued" || status === "in_progress") return;
+    if (this.#runs.has(id)) return;
+    log.open(id, epoch + 1, { isDurable: request.store });
+    const type = `response.${status}` as const;
+    log.append(id, epoch + 1, extent.last, [{ type, atMs: Math.max(0, finishedAt - createdAt), response }]);
+  }
+
   /** Responses that are queued or run here. */
   get active(): number {
     return this.#runs.size;
@@ -287,7 +301,7 @@ export class Responses {
       try {
         await this.#recoverOne(response.id);
       } catch (error) {
-        this.#parts.observer.fault?.(error);
+        this.#tellFault(error);
       }
     }
   }
@@ -517,33 +531,28 @@ export class Responses {
     return run;
   }
 
-  /** Keeps the end; of what is durable the events first, so that a record that has ended has a log that has. */
+  /** Keeps the end. Of a background response the events first: what its readers see is on disk, its end among it. */
   #settle(run: Run, ended: Response, { record, delivery, lease }: Omit<RunMaking, "x">): void {
-    const { log, storage, observer } = this.#parts;
+    const { log, storage } = this.#parts;
     const { id } = ended;
-    const { store: isStored } = record.request;
+    const { store: isStored, background: isBackground } = record.request;
     const live = this.#runs.get(id);
     live?.owner?.close();
     const keep = async (): Promise<void> => {
       this.#runs.delete(id);
       if (!live?.isForgotten) await live?.put(ended);
     };
-    if (isStored && storage.isDurable && storage.keepsContent) {
-      const settled = log
-        .committed(id, run.sequence)
-        // A log that can't be written does not hinder the record.
-        .catch((error: unknown) => observer.fault?.(error))
-        .then(keep)
-        .catch((error: unknown) => observer.fault?.(error))
-        .then(() => lease.release())
-        .finally(() => this.#settling.delete(settled));
+    if (isBackground && storage.isDurable) {
+      // A log that can't be written does not hinder the record.
+      const told = log.committed(id, run.sequence).catch((error: unknown) => this.#tellFault(error));
+      const settled = told.then(keep).catch((error: unknown) => this.#tellFault(error));
       this.#settling.add(settled);
-      this.#retention.release(id);
-      return;
-    }
-    this.#detach(keep());
-    // Last: what is larger than the budget by itself is forgotten at once.
-    this.#retention.keep(id, isStored, estimateOutputBytes(ended.output));
+      this.#detach(settled.then(() => this.#settling.delete(settled)));
+    } else this.#detach(keep());
+    // What is on disk is looked after there.
+    if (isStored && storage.isDurable && storage.keepsContent) this.#retention.release(id);
+    // After `keep`: what is larger than the budget by itself is forgotten at once.
+    else this.#retention.keep(id, isStored, estimateOutputBytes(ended.output));
     // Nobody has watched it, and its events say nothing that the response does not.
     if (delivery === "whole" && !isStored && log.extent(id)?.readers === 0) log.drop(id);
     this.#detach(lease.release());
@@ -572,6 +581,10 @@ export class Responses {
     this.#retention.release(id);
     this.#parts.log.drop(id);
     await this.#parts.store.delete(id);
+  }
+
+  #tellFault(error: unknown): void {
+    this.#parts.observer.fault?.(error);
   }
 
   #detach(promise: Promise<unknown>): void {

@@ -130,15 +130,15 @@ export class Tasks {
   async events(id: string, after: number, principal: Principal): Promise<TaskReader | undefined> {
     const { storage, bus, clock } = this.#parts;
     const task = await this.get(id, principal);
-    const kept = await storage.tasks.events(id, Math.max(0, after - 1));
-    const last = kept.at(-1);
-    const isAtEnd = (last?.sequence ?? 0) <= after;
-    if (task.finishedAt !== undefined && isAtEnd) return undefined;
-    if (after > 0 && last === undefined) {
-      throw new CoreError("invalid-request", `The task has no event ${after} yet.`, {
-        param: "after",
-        requested: after,
-      });
+    if (after > 0) {
+      const [last, ...more] = await storage.tasks.events(id, after - 1);
+      if (task.finishedAt !== undefined && more.length === 0) return undefined;
+      if (last === undefined) {
+        throw new CoreError("invalid-request", `The task has no event ${after} yet.`, {
+          param: "after",
+          requested: after,
+        });
+      }
     }
     return new TaskReader({ id, after, store: storage.tasks, bus, clock });
   }

@@ -57,7 +57,8 @@ async function createResponse(call: Call): Promise<void> {
   }
   if (background) {
     const { answered, record } = await createBackground(call, "lmsp", coreRequest, waitMs);
-    const status = isTerminal(record.response) ? 200 : 202;
+    // Who would not wait gets the answer to a task, also when it was done before it could be written.
+    const status = waitMs > 0 && isTerminal(record.response) ? 200 : 202;
     answerJson(call, status, toWireResponse(record.response), { ...headersOf(answered), ...applied });
     return;
   }
