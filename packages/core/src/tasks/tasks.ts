@@ -145,14 +145,12 @@ export class Tasks {
 
   /**
    * Finished lines of a batch in order, from an index on, without a gap: they end at the first line that is not done.
-   * @throws CoreError not-found, invalid-request for a task that is no batch.
+   * @throws CoreError not-found; conflict for a task that is no batch.
    */
   async output(id: string, from: number, limit: number, principal: Principal): Promise<readonly BatchLine[]> {
     const task = await this.get(id, principal);
     if (task.kind !== "batch") {
-      throw new CoreError("invalid-request", `Only batches have an output; '${id}' is of the kind ${task.kind}.`, {
-        param: "id",
-      });
+      throw new CoreError("conflict", `Only batches have an output; '${id}' is of the kind ${task.kind}.`);
     }
     const lines = await this.#parts.storage.tasks.lines(id, from, limit);
     const gap = lines.findIndex(({ index }, place) => index !== from + place);

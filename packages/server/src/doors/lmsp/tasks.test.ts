@@ -226,7 +226,7 @@ describe("batches", () => {
   it("have their output alone", async () => {
     const { call } = setUp();
     const { id } = JSON.parse((await call("POST", "/tasks", { kind: "model.pull", source: "x" })).text);
-    expect((await call("GET", `/tasks/${id}/output`)).status).toBe(400);
+    expect((await call("GET", `/tasks/${id}/output`)).status).toBe(409);
     expect((await call("POST", "/responses", "{}", { "content-type": "application/jsonl" })).status).toBe(415);
   });
 });
