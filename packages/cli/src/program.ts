@@ -14,6 +14,7 @@ import { addPs } from "./commands/ps.ts";
 import { addResponses } from "./commands/responses.ts";
 import { addRun } from "./commands/run.ts";
 import { addServe } from "./commands/serve.ts";
+import { addStore } from "./commands/store.ts";
 import { addTasks } from "./commands/tasks.ts";
 import { addTokens } from "./commands/tokens.ts";
 import { addWatch } from "./commands/watch.ts";
@@ -93,6 +94,7 @@ export function createProgram(around: Surroundings, done: (code: ExitCode) => vo
   addWatch(program, around, done);
   addTokens(program, around, done);
   addBench(program, around, done);
+  addStore(program, around, done);
   addDoctor(program, around, version, done);
   addEngine(program, around, done);
   addConformance(program, around, done);

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createOllamaBackend } from "./index.ts";
 import { FakeOllama, json, lines } from "./testing/fake-ollama.ts";
 
-/** Lines as Ollama 0.17.4 writes them; of a pull that succeeds there is no recording here, its source was read. */
+/** Lines as Ollama 0.17.4 writes them; of a pull that succeeds there is no recording here. */
 const digest = `sha256:${"4e".repeat(32)}`;
 const pulled = [
   { status: "pulling manifest" },

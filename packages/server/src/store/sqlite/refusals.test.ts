@@ -30,6 +30,15 @@ it("a second process is refused in a sentence that names the file, and disturbs 
   expect(await (await open({ file })).settings.get("a")).toBe(1);
 });
 
+it("a file that is in use, or is not there, is not repaired", async () => {
+  const file = await freshFile();
+  const storage = await open({ file });
+  await expect(repairSqlite(file)).rejects.toThrow(`${file} is in use`);
+  await storage.settings.set("a", 1);
+  await storage.close();
+  await expect(repairSqlite(`${file}.none`)).rejects.toThrow(/There is no database/);
+});
+
 it("a file that is no database is refused and left as it is; repair moves it aside", async () => {
   const file = await freshFile();
   await writeFile(file, "no database ".repeat(1000));

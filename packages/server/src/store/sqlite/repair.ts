@@ -12,7 +12,7 @@ export interface RepairReport {
 /**
  * Makes a new database of what can be read of a damaged one, which is moved aside and never deleted.
  * @param file of a service that does not run.
- * @throws Error when it can't be moved, or the new one can't be written.
+ * @throws Error when there is none, it is in use or can't be moved, or the new one can't be written.
  */
 export function repairSqlite(file: string): Promise<RepairReport> {
   const thread = startThread("repair", file);

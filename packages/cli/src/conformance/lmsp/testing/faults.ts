@@ -60,8 +60,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a finished stream is 200 without events",
     caughtBy: "events.end",
-    answer: (answered, { path }) =>
-      path.includes("/events") && answered.status === 204 ? withStatus(200)(answered) : answered,
+    answer: (answered, asked) =>
+      asked.path.includes("/events") && answered.status === 204 ? withStatus(200)(answered, asked) : answered,
   },
   {
     name: "a foreign id is forbidden",

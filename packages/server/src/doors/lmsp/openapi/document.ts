@@ -160,8 +160,9 @@ function refTo(name: string): Json {
 /** JSON Schema 2020-12, which OpenAPI 3.1 takes as it is. */
 function convert(schema: z.ZodType, io: "input" | "output"): Json {
   const override = ({ zodSchema, jsonSchema }: { readonly zodSchema: z.core.$ZodTypes; readonly jsonSchema: Json }) => {
+    const isRoot: boolean = Object.is(zodSchema, schema);
     const name = named.get(zodSchema);
-    if (name !== undefined && zodSchema !== schema) become(jsonSchema, refTo(name));
+    if (name !== undefined && !isRoot) become(jsonSchema, refTo(name));
     const { def } = zodSchema._zod;
     // What is changed before it is checked is described by what it is then checked against.
     if (def.type === "pipe" && def.in._zod.def.type === "transform")

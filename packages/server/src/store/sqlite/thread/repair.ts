@@ -1,10 +1,11 @@
 import { existsSync, renameSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import type { RepairReport } from "../repair.ts";
-import { type Database, once, openDatabase, openPlain } from "./database.ts";
+import { type Database, faultOf, once, openDatabase, openPlain } from "./database.ts";
 import { tables } from "./migrations.ts";
 
 function repair(file: string): RepairReport {
+  requireFree(file);
   const movedTo = moveAside(file);
   const target = openDatabase(file, 0);
   const salvaged: Record<string, number> = {};
@@ -25,6 +26,19 @@ function repair(file: string): RepairReport {
     target.close();
   }
   return { movedTo, salvaged, isComplete };
+}
+
+/** A service that runs would go on writing to the file under its new name. */
+function requireFree(file: string): void {
+  if (!existsSync(file)) throw new Error(`There is no database ${file}.`);
+  try {
+    const database = openPlain(file, { readOnly: true });
+    once(database, "SELECT count(*) FROM sqlite_schema");
+    database.close();
+  } catch (error) {
+    if (faultOf(error) !== "in-use") return;
+    throw new Error(`The database ${file} is in use: stop the service that has it first.`);
+  }
 }
 
 function moveAside(file: string): string {
