@@ -66,6 +66,14 @@ test("passes over what a resumed connection repeats", async () => {
   expect(await collect(client.responses.events("resp_1"))).toEqual(whole);
 });
 
+test("hears of the end of a response that a crash cut, also when it had seen more", async () => {
+  const interrupted = response("failed", "");
+  const end = { type: "response.failed", sequence: 3, at_ms: 5, response: interrupted } as const;
+  const { client, seen } = clientOf(stream(encode(whole.slice(0, 5)), { end: "break" }), stream(encode([end])));
+  expect(await collect(client.responses.events("resp_1"))).toEqual([...whole.slice(0, 5), end]);
+  expect(seen).toHaveLength(2);
+});
+
 test("refuses a gap", async () => {
   const { client } = clientOf(stream(encode([...whole.slice(0, 2), ...whole.slice(3)])));
   await expect(collect(client.responses.events("resp_1"))).rejects.toMatchObject({
