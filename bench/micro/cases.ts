@@ -2,7 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   Authenticator,
   type BackendEvent,
+  createMemoryStorage,
   type LogEntry,
+  MemoryBus,
   MemoryEventLog,
   type Response,
   type ResponseEvent,
@@ -93,11 +95,15 @@ const chatBody = Buffer.from(
 );
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
-const authenticator = new Authenticator(
-  [{ principal: "p", sha256: sha256("token"), scopes: ["infer"] }],
+const authenticator = new Authenticator({
+  fixed: [{ id: "config-1", principal: "p", sha256: sha256("token"), scopes: ["infer"], createdAt: 0 }],
+  store: createMemoryStorage({ bytesPerResponse: 1, bytesTotal: 1 }).tokens,
+  mayBeOpen: false,
   sha256,
-  systemClock,
-);
+  clock: systemClock,
+  bus: new MemoryBus(),
+  onFault: undefined,
+});
 
 const backend = new ScriptedBackend("scripted", [scriptedModel("m", { limits: { parallel: 64 } })]);
 const batch: readonly BackendEvent[] = texts.map((delta) => ({ type: "text", candidate: 0, delta }));

@@ -167,6 +167,7 @@ describe("scheduler", () => {
       } catch (error) {
         return error;
       }
+      return undefined;
     };
     expect(refusal()).toMatchObject({ code: "overloaded", details: { limit: 1, retryAfterMs: 1_000 } });
     clock.advance(7_000);

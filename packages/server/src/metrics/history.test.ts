@@ -3,7 +3,7 @@ import { ManualClock } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
 import { MetricsHistory } from "./history.ts";
 
-const start = 1_800_000_000_000;
+const start = new ManualClock().now();
 
 function ended(changes: Partial<Response> = {}): Response {
   return {
@@ -29,7 +29,7 @@ function at(clock: ManualClock): MetricsHistory {
 
 describe("metrics history", () => {
   it("counts requests, errors, times and tokens of each step, model and door", () => {
-    const clock = new ManualClock(start);
+    const clock = new ManualClock();
     const history = at(clock);
     for (const firstTokenMs of [100, 200, 300]) {
       history.observer.responseEnded?.(ended({ timings: { firstTokenMs, totalMs: firstTokenMs + 1_000 } }), undefined);
@@ -58,7 +58,7 @@ describe("metrics history", () => {
   });
 
   it("merges into longer steps, and forgets what is older than an hour", () => {
-    const clock = new ManualClock(start);
+    const clock = new ManualClock();
     const history = at(clock);
     history.observer.responseEnded?.(ended(), undefined);
     clock.advance(50_000);
@@ -70,7 +70,7 @@ describe("metrics history", () => {
   });
 
   it("keeps the longest queue of a step, and tells when a step has ended", () => {
-    const clock = new ManualClock(start);
+    const clock = new ManualClock();
     const history = at(clock);
     const scheduler = { queued: 0, running: 1 };
     let steps = 0;
@@ -92,7 +92,7 @@ describe("metrics history", () => {
   });
 
   it("stays bounded however many models and requests there are", () => {
-    const clock = new ManualClock(start);
+    const clock = new ManualClock();
     const history = at(clock);
     for (let index = 0; index < 300; index += 1) {
       for (let times = 0; times < 200; times += 1) {

@@ -27,7 +27,7 @@ interface Series {
   readonly steps: Step[];
 }
 
-export interface Percentiles {
+interface Percentiles {
   readonly p50: number;
   readonly p95: number;
 }

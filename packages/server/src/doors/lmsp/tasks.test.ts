@@ -106,7 +106,7 @@ describe("tasks", () => {
     const body = { kind: "model.pull", source: "x" };
     const first = JSON.parse((await call("POST", "/tasks", body, headers)).text);
     expect(JSON.parse((await call("POST", "/tasks", body, headers)).text).id).toBe(first.id);
-    expect((await call("POST", "/tasks", { source: "y", ...body }, headers)).status).toBe(422);
+    expect((await call("POST", "/tasks", { ...body, source: "y" }, headers)).status).toBe(422);
   });
 
   it.each([

@@ -63,11 +63,11 @@ it.each([0.3, 0.5, 0.8])(
     const report = await repairSqlite(file);
     expect(bytes.equals(await readFile(report.movedTo))).toBe(true);
     expect(report.isComplete).toBe(false);
-    expect(report.salvaged.responses).toBeGreaterThan(100);
+    expect(report.salvaged["responses"]).toBeGreaterThan(100);
     const repaired = await open({ file });
     expect(await repaired.settings.get("service/id")).toBe("kept");
     const page = await repaired.responses.list({ limit: 1000 });
-    expect(page.data).toHaveLength(report.salvaged.responses ?? -1);
+    expect(page.data).toHaveLength(report.salvaged["responses"] ?? -1);
   },
 );
 
