@@ -317,3 +317,28 @@ describe("kill -9", () => {
     expect(events).toEqual(whole.slice(-9));
   });
 });
+
+describe("a stop in good order", () => {
+  it("leaves tasks to the next start, and costs a batch no attempt", async () => {
+    const lines = Array.from({ length: 20 }, (_none, index) => `good order ${index}: 40`);
+    const batch = await json(
+      "/lmsp/v1/tasks",
+      send({ kind: "batch", requests: lines.map((input) => ({ model: "m", input })) }),
+    );
+    const running = await json("/lmsp/v1/responses", send({ model: "m", input: "in the end: 400", background: true }));
+    const readers = [
+      { path: `/lmsp/v1/tasks/${batch.id}/events` },
+      { path: `/lmsp/v1/responses/${running.id}/events` },
+    ].map(({ path }) => ({ path, reader: new Reader(path) }));
+    await waitFor(() => (readers.every(({ reader }) => reader.seen.length > 2) ? true : undefined), 30_000);
+    await service.stop();
+    service = await forkProgram("durable", [home]);
+    for (const { path, reader } of readers) await expectWhole(reader, path);
+    expect(await json(`/lmsp/v1/tasks/${batch.id}`)).toMatchObject({
+      state: "succeeded",
+      attempt: 1,
+      result: { lines: 20, failed: 0 },
+    });
+    expect(await json(`/lmsp/v1/responses/${running.id}`)).toMatchObject({ status: "completed", attempt: 2 });
+  });
+});

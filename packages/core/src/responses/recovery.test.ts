@@ -251,6 +251,28 @@ describe("after a stop of the process", () => {
     });
   });
 
+  it("stops in good order as often as it likes without using up the attempts", async () => {
+    const storage = sharedStorage();
+    const first = start(storage, { answer: stuck });
+    const { id } = await first.responses.create(background, testCaller, "lmsp");
+    await settle();
+    let service = first;
+    for (let stop = 0; stop < 5; stop += 1) {
+      const drained = service.core.close(1_000);
+      await settle();
+      service.clock.advance(1_000);
+      await drained;
+      expect((await storage.responses.get(id))?.response).toMatchObject({ status: "queued", attempt: stop + 2 });
+      service = start(storage, { answer: stop === 4 ? textAnswer(["done"]) : stuck });
+      await service.core.recover();
+      await settle();
+    }
+    expect((await service.responses.get(id, principal)).response).toMatchObject({ status: "completed", attempt: 6 });
+    const all = take(await service.responses.events(id, 0, principal));
+    expect(typesOf(all).filter((type) => type === "response.restarted")).toHaveLength(5);
+    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_entry, index) => index + 1));
+  });
+
   it("waits for a runtime that comes back later than the service", async () => {
     const storage = sharedStorage();
     const first = start(storage, { answer: stuck });

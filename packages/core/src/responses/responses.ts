@@ -313,15 +313,23 @@ export class Responses {
   async drain(limitMs: number): Promise<void> {
     this.#draining = true;
     const live = [...this.#runs.values()];
-    for (const { run, job } of live) if (this.#goesOn(run) && job?.withdraw() !== false) run.suspend();
+    for (const each of live) if (this.#goesOn(each.run) && each.job?.withdraw() !== false) this.#suspend(each);
     await within(this.#parts.clock, limitMs, Promise.all(live.map(({ run }) => run.done)));
-    for (const { run } of live) {
-      if (this.#goesOn(run)) run.suspend();
+    for (const each of live) {
+      const { run } = each;
+      if (this.#goesOn(run)) this.#suspend(each);
       else run.fail(new CoreError("interrupted", "The service stopped before the answer was complete; send it again."));
     }
     await Promise.all([...live.map(({ run }) => run.done), ...this.#settling]);
     this.#unsubscribe();
     this.#retention.close();
+  }
+
+  #suspend({ run, put }: LiveResponse): void {
+    if (run.hasEnded) return;
+    run.suspend();
+    const kept = put(run.response).catch((error: unknown) => this.#tellFault(error));
+    this.#settling.add(kept);
   }
 
   #goesOn({ isBackground }: Run): boolean {
@@ -443,7 +451,9 @@ export class Responses {
     const hasRun = kept.hasRun || response.status === "in_progress";
     const before = withoutRun(response);
     const attempt = hasRun ? before.attempt + 1 : before.attempt;
-    const goesOn = request.background && cancelRequested === undefined && attempt <= limits.attempts;
+    // One that waits has had no run that a stop has cut since it was counted.
+    const mayRun = !hasRun || attempt <= limits.attempts;
+    const goesOn = request.background && cancelRequested === undefined && mayRun;
     const taken = { ...record, epoch: lease.epoch, response: goesOn ? { ...before, attempt } : before };
     if (goesOn) await store.put(taken);
     this.#retention.hold(id, estimateRequestBytes(request));

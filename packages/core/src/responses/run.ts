@@ -83,7 +83,7 @@ export class Run {
     if (deadlineMs !== undefined) this.#fold.setDeadline(deadlineMs);
   }
 
-  /** Begins again after a crash: what came before is void. */
+  /** Begins again, after a crash or with the next start: what came before is void. */
   restart(attempt: number): void {
     this.#pieces = 0;
     const event: ResponseEvent = { type: "response.restarted", atMs: this.#elapsed(), attempt };
@@ -168,9 +168,11 @@ export class Run {
     this.#stop(toCoreError(error));
   }
 
-  /** Stops it without an end: what is kept of it goes on at the next start of the service. */
+  /** Stops it without an end: it waits again, for the next start of the service. */
   suspend(): void {
     if (this.#ended) return;
+    const { status, attempt } = this.#fold.head;
+    if (status === "in_progress") this.restart(attempt + 1);
     this.#ended = true;
     this.#clearDeadline();
     this.#abort.abort(new CoreError("interrupted", "The service stops; the response goes on at its next start."));

@@ -42,6 +42,8 @@ interface Lane {
   readonly running: Map<TaskRun, Promise<void>>;
 }
 
+/** Milliseconds that work which is cut has at least, to stop and be written. */
+const suspendMs = 2_000;
 /** Milliseconds between two looks for tasks whose retention is over. */
 const sweepMs = 60_000;
 
@@ -229,7 +231,7 @@ export class Tasks {
         settled.push(end);
       }
     }
-    await within(this.#parts.clock, limitMs, Promise.all(settled));
+    await within(this.#parts.clock, Math.max(limitMs, suspendMs), Promise.all(settled));
   }
 
   #lane(kind: TaskKind): Lane {
