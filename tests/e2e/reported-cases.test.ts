@@ -432,15 +432,44 @@ describe("LMSP-01: a native stream after a lost connection", () => {
 });
 
 describe("RSP-03: a response is streamed again", () => {
-  it("only when it was made in the background, which is not offered yet", async () => {
+  const words = Array.from({ length: 50 }, (_, index) => `${index} `);
+  const writes = [
+    ...words.map((content) => ({ text: `data: ${JSON.stringify(chunk({ content }))}\n\n`, pause_ms: 5 })),
+    { text: `data: ${JSON.stringify(chunk({}, "stop"))}\n\ndata: [DONE]\n\n` },
+  ];
+  const eventsIn = (text: string): readonly Json[] => dataOf(text).map((data) => JSON.parse(data));
+  const joined = (events: readonly Json[]): string =>
+    events.map(({ type, delta }) => (type === "response.output_text.delta" ? delta : "")).join("");
+
+  it("from where its reader left, from the beginning, and past its end", async () => {
+    answer = { writes, end: "close" };
+    const abort = new AbortController();
+    const body = { model: "m-tiny", input: "count to 50", background: true, stream: true };
+    const made = await fetch(`${server.url}/v1/responses`, { ...post(body), signal: abort.signal });
+    let seen = "";
+    for await (const bytes of made.body ?? []) {
+      seen += Buffer.from(bytes).toString();
+      if (seen.includes('"sequence_number":4,')) break;
+    }
+    abort.abort();
+    const first = eventsIn(seen.slice(0, seen.lastIndexOf("\n\n") + 2)).filter((event) => event.sequence_number <= 4);
+    const { id } = first[0]?.response ?? {};
+    const again = await ask(`/v1/responses/${id}?stream=true&starting_after=4`, undefined, {});
+    expect(eventsIn(again.text)[0]?.sequence_number).toBe(5);
+    expect(joined([...first, ...eventsIn(again.text)])).toBe(words.join(""));
+    const whole = eventsIn((await ask(`/v1/responses/${id}?stream=true&starting_after=0`, undefined, {})).text);
+    expect(whole[0]?.sequence_number).toBe(1);
+    expect(whole.at(-1)?.type).toBe("response.completed");
+    const past = await ask(`/v1/responses/${id}?stream=true&starting_after=9999`, undefined, {});
+    expect(past.status).toBe(200);
+    expect(eventsIn(past.text)).toEqual([]);
+  });
+
+  it("only when it was made in the background", async () => {
     const { id } = await json("/v1/responses", { model: "m-tiny", input: "Hi" });
     const again = await ask(`/v1/responses/${id}?stream=true&starting_after=4`, undefined, {});
-    const background = await ask("/v1/responses", { model: "m-tiny", input: "Hi", background: true, stream: true });
-    for (const { status, text } of [again, background]) {
-      expect(status).toBe(400);
-      expect(JSON.parse(text).error.type).toBe("invalid_request_error");
-    }
-    expect(JSON.parse(background.text).error.param).toBe("background");
+    expect(again.status).toBe(400);
+    expect(JSON.parse(again.text).error.type).toBe("invalid_request_error");
   });
 });
 

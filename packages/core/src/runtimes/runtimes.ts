@@ -85,8 +85,14 @@ export class Runtimes {
       if (this.isTaken(settings.id)) {
         throw new CoreError("conflict", `There is a runtime '${settings.id}' already.`, { param: "id" });
       }
-      return await this.#put({ settings, source, addedAtMs: this.#parts.clock.now() });
+      return await this.#put({ settings, source, addedAtMs: this.#nextInstant() });
     });
+  }
+
+  /** Later than that of every other, so that their order is kept. */
+  #nextInstant(): number {
+    const last = Math.max(0, ...[...this.#added.values()].map(({ kept }) => kept.addedAtMs + 1));
+    return Math.max(this.#parts.clock.now(), last);
   }
 
   /** Puts other settings in the place of an added or approved runtime's. @throws CoreError not-found, invalid-request */

@@ -15,13 +15,13 @@ export type TestCoreOptions = Partial<Omit<CoreOptions, "limits" | "backends">> 
   readonly limits?: Partial<CoreOptions["limits"] & EventLogLimits>;
 };
 
-/** Any one-to-one digest does where no secret is kept. */
+/** A digest of 64 hex digits that tells texts apart, where no secret is kept (FNV-1a, eight times). */
 export const testSha256 = (text: string): string =>
-  [...new TextEncoder().encode(text)]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("")
-    .slice(0, 64)
-    .padStart(64, "0");
+  Array.from({ length: 8 }, (_, seed) => {
+    let hash = 0x811c9dc5 ^ seed;
+    for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);
+    return (hash >>> 0).toString(16).padStart(8, "0");
+  }).join("");
 
 /** Whoever asks while the service is open. */
 export const testCaller: Caller = { principal: localPrincipal, fairnessKey: "peer:test" };

@@ -63,10 +63,10 @@ describe("metrics history", () => {
     history.observer.responseEnded?.(ended(), undefined);
     clock.advance(50_000);
     history.observer.responseEnded?.(ended(), undefined);
-    expect(history.view(3_600_000, 60_000).series[0]?.points).toMatchObject([{ requests: 2, outputTokens: 22 }]);
+    expect(history.view(3_600_000, 100_000).series[0]?.points).toMatchObject([{ requests: 2, outputTokens: 22 }]);
     clock.advance(3_600_000);
     history.observer.responseEnded?.(ended(), undefined);
-    expect(history.view(3_600_000, 60_000).series[0]?.points).toMatchObject([{ requests: 1 }]);
+    expect(history.view(3_600_000, 100_000).series[0]?.points).toMatchObject([{ requests: 1 }]);
   });
 
   it("keeps the longest queue of a step, and tells when a step has ended", () => {

@@ -1,5 +1,5 @@
 import { createBatchExecutor, systemClock, type TaskContext, type TaskExecutor } from "@plenum/core";
-import { createTestCore, ScriptedBackend, scriptedModel, textAnswer } from "@plenum/core/testing";
+import { createTestCore, ScriptedBackend, scriptedModel, testSha256, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
 import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, callDoor } from "../shared/testing/call-door.ts";
@@ -132,13 +132,7 @@ describe("tasks", () => {
   });
 
   it("of models need the scope for them", async () => {
-    const digest = (text: string): string =>
-      [...new TextEncoder().encode(text)]
-        .map((byte) => byte.toString(16))
-        .join("")
-        .slice(0, 64)
-        .padStart(64, "0");
-    const { call } = setUp([{ principal: "ann", sha256: digest("secret"), scopes: ["read", "infer"] }]);
+    const { call } = setUp([{ principal: "ann", sha256: testSha256("secret"), scopes: ["read", "infer"] }]);
     const headers = { authorization: "Bearer secret" };
     expect((await call("POST", "/tasks", { kind: "model.pull", source: "x" }, headers)).status).toBe(403);
     const batch = await call("POST", "/tasks", { kind: "batch", requests: '{"model":"m","input":"a"}' }, headers);

@@ -44,15 +44,16 @@ async function wholeAnswer({ probe, model, expect }: Visit): Promise<void> {
 
 async function listed({ probe, model, expect }: Visit): Promise<void> {
   const made: string[] = [];
-  for (let count = 0; count < 3; count += 1) made.unshift(await make(probe.ask(path, { body: shortRequest(model) })));
+  for (let count = 0; count < 3; count += 1) made.push(await make(probe.ask(path, { body: shortRequest(model) })));
   const page = asValue((await probe.ask(`${path}?limit=1000&model=${encodeURIComponent(model)}`)).json);
   const ids = page.at("data").list.map((each) => each.at("id").text ?? "");
   expect(
     made.every((id) => ids.includes(id)),
     "A response that was just made is not listed.",
   );
-  const order = ids.filter((id) => made.includes(id));
-  expect(order.join() === made.join(), "They are not listed newest first.");
+  const instants = page.at("data").list.map((each) => each.at("created_at").text ?? "");
+  const newestFirst = [...instants].sort().reverse();
+  expect(instants.join() === newestFirst.join(), "They are not listed newest first.");
   const first = asValue((await probe.ask(`${path}?limit=1`)).json);
   const cursor = first.at("next_cursor").text;
   expect(first.at("data").list.length === 1, "A page of one has another length.");
