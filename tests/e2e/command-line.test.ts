@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,6 +14,7 @@ import {
   skipReason,
   starterModelFile,
   startService,
+  waitFor,
 } from "./service.ts";
 
 const command = fileURLToPath(new URL("../../packages/cli/bin/plenum.mjs", import.meta.url));
@@ -167,10 +168,19 @@ describe("plenum serve", () => {
     await service.stop();
   });
 
-  it("refuses to be open to a network without a token", async () => {
-    const { code, err } = await plenum(["serve", "--host", "0.0.0.0", "--port", "0", "--no-starter-model"]);
-    expect(code).not.toBe(0);
-    expect(err).toMatch(/token/);
+  it("is never open to a network: it makes the first token where only its owner reads it", async () => {
+    const service = await startService({ args: ["--host", "0.0.0.0"], models: [], waitUntilReady: false });
+    try {
+      const file = await waitFor(() => /The first token, with every right, is in (\S+)/.exec(service.output())?.[1]);
+      expect((await stat(file)).mode & 0o777).toBe(0o600);
+      const token = (await readFile(file, "utf8")).trim();
+      expect(service.output()).not.toContain(token);
+      const asked = (headers: Record<string, string>) => fetch(`${service.url}/v1/models`, { headers });
+      expect((await asked({})).status).toBe(401);
+      expect((await asked({ authorization: `Bearer ${token}` })).status).toBe(200);
+    } finally {
+      await service.stop();
+    }
   });
 
   it.skipIf(skipReason !== undefined)(
