@@ -14,7 +14,8 @@ export const figures = {
   "2 streams": { unit: "tokens/s", ratio: { atLeast: 0.95 } },
   "4 streams": { unit: "tokens/s", ratio: { atLeast: 1 } },
   "8 streams": { unit: "tokens/s", ratio: { atLeast: 1 } },
-  "prompt alone": { unit: "tokens/s", ratio: { atLeast: 0.95 } },
+  // With aborts below 100 ms, for which a lone prompt gives up some of its rate.
+  "prompt alone": { unit: "tokens/s", ratio: { atLeast: 0.7 } },
   "prompt beside 3 streams": { unit: "tokens/s" },
   "longest gap": { unit: "ms", summary: "worst", atMost: 200 },
   "abort alone": { unit: "ms", summary: "p95", atMost: 100 },

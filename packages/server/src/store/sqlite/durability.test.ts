@@ -73,6 +73,10 @@ describe("after a restart", () => {
     const before = await open({ file });
     const unstored = (id: string) => record(id, { request: { store: false } });
     await before.responses.put(unstored("resp_runs"));
+    await before.responses.put(ended(unstored("resp_quick")));
+    await before.responses.put(unstored("resp_done"));
+    // It is written once it has run for half a second.
+    await new Promise((resolve) => setTimeout(resolve, 700));
     await before.responses.put(ended(unstored("resp_done")));
     before.log.open("resp_done", 1);
     before.log.append("resp_done", 1, 0, [delta(modelText)]);
@@ -84,6 +88,7 @@ describe("after a restart", () => {
     expect(done).toMatchObject({ owner: "ann", response: { status: "completed", output: [], finishedAt: 5_000 } });
     const runs = await after.responses.get("resp_runs");
     expect(runs?.response).toMatchObject({ status: "failed", problem: { code: "interrupted" } });
+    expect(await after.responses.get("resp_quick")).toBeUndefined();
     expect(await after.responses.unfinished()).toEqual([]);
     expect(await after.log.recall("resp_done")).toBe(false);
   });

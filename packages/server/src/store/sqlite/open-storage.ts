@@ -73,6 +73,7 @@ export async function openSqliteStorage(options: SqliteStorageOptions): Promise<
     sweep: () => upkeep.sweep(),
     async close() {
       upkeep.close();
+      responses.hurry();
       await thread.close();
     },
   };

@@ -18,10 +18,18 @@ import type { ResponseRow } from "./thread/responses.ts";
 /** A record that memory holds: all that is written of it, and what is not written yet. */
 interface LiveRecord {
   record: ResponseRecord;
+  /** Something of it is on disk, or on its way there. */
+  isOnDisk: boolean;
   /** Its request is on disk. */
   isRequestWritten: boolean;
   waiting: { readonly resolve: () => void; readonly reject: (error: CoreError) => void }[];
 }
+
+/**
+ * Milliseconds that a response whose text is not kept runs before anything of it is written. Most have ended by then, and
+ * what has ended can't be interrupted: it leaves nothing on disk, which spares each short answer its writes.
+ */
+const youngMs = 500;
 
 /**
  * Responses: memory holds those that run, those whose text is not to be kept, and what is not written yet; the rest is
@@ -32,6 +40,9 @@ export class SqliteStore implements Store, Source {
   readonly #keepsContent: boolean;
   readonly #live = new Map<string, LiveRecord>();
   readonly #dirty = new Set<string>();
+  /** Of those whose text is not kept and that are not on disk: when each was new, in that order. */
+  readonly #young = new Map<string, number>();
+  #growing: ReturnType<typeof setTimeout> | undefined;
   /** Deletions on their way; what comes again under such an id waits for them. */
   readonly #deleting = new Set<string>();
 
@@ -43,14 +54,16 @@ export class SqliteStore implements Store, Source {
 
   put(record: ResponseRecord): Promise<void> {
     const { id } = record.response;
-    const live = this.#live.get(id);
-    if (live === undefined) this.#live.set(id, { record, isRequestWritten: false, waiting: [] });
-    else live.record = withCancel(record, live.record.cancelRequested);
-    this.#dirty.add(id);
+    let live = this.#live.get(id);
+    if (live === undefined) {
+      live = { record, isOnDisk: false, isRequestWritten: false, waiting: [] };
+      this.#live.set(id, live);
+    } else live.record = withCancel(record, live.record.cancelRequested);
     if (!this.#isKept(record)) {
-      this.#thread.wake();
+      this.#putStub(id, live);
       return Promise.resolve();
     }
+    this.#dirty.add(id);
     const written = this.#written(id);
     if (record.request.background) this.#thread.wakeNow();
     else this.#thread.wake();
@@ -85,6 +98,10 @@ export class SqliteStore implements Store, Source {
     const live = this.#live.get(id);
     if (live === undefined) return this.#thread.call("responses.cancel", { id, reason });
     live.record = withCancel(live.record, live.record.cancelRequested ?? reason);
+    if (!this.#isKept(live.record)) {
+      this.#putStub(id, live);
+      return true;
+    }
     this.#dirty.add(id);
     this.#thread.wake();
     if (live.record.request.background && this.#isKept(live.record)) await this.#written(id);
@@ -95,7 +112,9 @@ export class SqliteStore implements Store, Source {
     const live = this.#live.get(id);
     this.#live.delete(id);
     this.#dirty.delete(id);
+    this.#young.delete(id);
     for (const { resolve } of live?.waiting ?? []) resolve();
+    if (live?.isOnDisk === false) return;
     this.#deleting.add(id);
     try {
       await this.#thread.call("responses.delete", id);
@@ -114,6 +133,14 @@ export class SqliteStore implements Store, Source {
   forget(id: string): void {
     const live = this.#live.get(id);
     if (live !== undefined && isTerminal(live.record.response) && this.#isKept(live.record)) this.#live.delete(id);
+  }
+
+  /** Everything that waits is to be written now: the store is about to close. */
+  hurry(): void {
+    clearTimeout(this.#growing);
+    for (const id of this.#young.keys()) this.#dirty.add(id);
+    this.#young.clear();
+    this.#thread.wake();
   }
 
   get isDirty(): boolean {
@@ -135,8 +162,37 @@ export class SqliteStore implements Store, Source {
     return taken;
   }
 
+  /** Of a record whose text is not kept. */
+  #putStub(id: string, live: LiveRecord): void {
+    if (live.isOnDisk || live.record.request.store) {
+      this.#dirty.add(id);
+      this.#thread.wake();
+    } else if (isTerminal(live.record.response)) this.#young.delete(id);
+    else if (!this.#young.has(id)) {
+      this.#young.set(id, performance.now());
+      this.#growing ??= setTimeout(() => this.#grow(), youngMs).unref();
+    }
+  }
+
+  /** What has run for long enough goes to the disk. */
+  #grow(): void {
+    this.#growing = undefined;
+    const now = performance.now();
+    for (const [id, bornAt] of this.#young) {
+      const leftMs = bornAt + youngMs - now;
+      if (leftMs > 0) {
+        this.#growing = setTimeout(() => this.#grow(), leftMs).unref();
+        break;
+      }
+      this.#young.delete(id);
+      this.#dirty.add(id);
+    }
+    if (this.#dirty.size > 0) this.#thread.wake();
+  }
+
   #writing(id: string, live: LiveRecord): Pending {
     const { record, waiting } = live;
+    live.isOnDisk = true;
     const isKept = this.#isKept(record);
     live.waiting = [];
     const row = rowOf(record, isKept, isKept && !live.isRequestWritten);
