@@ -123,6 +123,7 @@ function shortName(figure: string): string {
   return figure.replace(/^(sut|idle|cancel)\.(sut\.)?/, "");
 }
 
-function told(value: number | undefined): string {
-  return value === undefined || Number.isNaN(value) ? "–" : Number(value.toPrecision(4)).toLocaleString("en");
+/** Null is what JSON makes of a figure that a target does not have. */
+function told(value: number | null | undefined): string {
+  return value == null || Number.isNaN(value) ? "–" : Number(value.toPrecision(4)).toLocaleString("en");
 }
