@@ -281,8 +281,10 @@ def error_unsupported(service):
     assert error.status_code == 400 and "does not support embeddings" in error.error, error
     error = raised(ResponseError, lambda: client.chat(model=service.embedding_model, messages=HELLO))
     assert error.status_code == 400 and "does not support chat" in error.error, error
-    error = raised(ResponseError, lambda: client.pull("nope"))
+    error = raised(ResponseError, lambda: client.push("nope"))
     assert error.status_code == 404, error
+    error = raised(ResponseError, lambda: client.pull("nope"))
+    assert error.status_code == 500 and "pull" in error.error, error
     return error.error
 
 
