@@ -2,14 +2,18 @@ import { defineConfig } from "vitest/config";
 
 const source = { resolve: { conditions: ["@plenum/source"] }, ssr: { resolve: { conditions: ["@plenum/source"] } } };
 
+/** CI's machines are shared: what fails there for want of time is run once more, and Vitest names it. */
+const retry = process.env["CI"] === "true" ? 1 : 0;
+
 export default defineConfig({
   test: {
     projects: [
-      { ...source, test: { name: "unit", include: ["packages/*/src/**/*.test.ts"] } },
+      { ...source, test: { name: "unit", retry, include: ["packages/*/src/**/*.test.ts"] } },
       {
         ...source,
         test: {
           name: "e2e",
+          retry,
           include: ["tests/e2e/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -20,6 +24,7 @@ export default defineConfig({
         ...source,
         test: {
           name: "clients",
+          retry,
           include: ["tests/clients/**/*.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 300_000,
