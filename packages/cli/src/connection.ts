@@ -30,32 +30,39 @@ export function connect(flags: ConnectionFlags, around: Surroundings): Client {
   });
 }
 
-/** An abort at the first signal, for commands that end with it; a second one ends the process. Call `end` at the end. */
-export function abortOnSignal(around: Surroundings): { readonly signal: AbortSignal; end(): void } {
+/**
+ * Does a command's work, which the first signal aborts; a second one ends the process.
+ * @returns the work's exit code; 130 after a signal.
+ */
+export async function untilSignal(
+  around: Surroundings,
+  work: (signal: AbortSignal) => Promise<ExitCode>,
+): Promise<ExitCode> {
   const abort = new AbortController();
   const end = around.onSignal(stopOnSignal(abort, around));
-  return { signal: abort.signal, end };
+  try {
+    return await work(abort.signal);
+  } catch (error) {
+    if (abort.signal.aborted) return exitCodes.interrupted;
+    throw error;
+  } finally {
+    end();
+  }
 }
 
 /**
  * Does a command's work with a client; the first signal ends it.
  * @returns the exit code: 0, or 130 after a signal.
  */
-export async function withClient(
+export function withClient(
   flags: ConnectionFlags,
   around: Surroundings,
   work: (client: Client, signal: AbortSignal) => Promise<void>,
 ): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
-  try {
+  return untilSignal(around, async (signal) => {
     await work(connect(flags, around), signal);
     return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }
 
 /** A command's flags that answer with one JSON document when asked to. */

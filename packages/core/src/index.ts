@@ -24,6 +24,7 @@ export type {
   ModelState,
   ParameterEffect,
 } from "./catalog/model.ts";
+export { capabilityNames } from "./catalog/model.ts";
 export { ModelLifecycle } from "./catalog/model-lifecycle.ts";
 export { matchesPattern } from "./catalog/name-pattern.ts";
 export { findUsable, usableModels } from "./catalog/usable-models.ts";
@@ -42,6 +43,7 @@ export { systemClock } from "./memory/clock.ts";
 export { MemoryEventLog } from "./memory/event-log.ts";
 export { randomIds } from "./memory/ids.ts";
 export { MemoryLeases } from "./memory/leases.ts";
+export { matchesQuery } from "./memory/matches-query.ts";
 export { comparePlaces, cursorOf, newestFirst, readCursor } from "./memory/newest-first.ts";
 export { MemoryQuotaStore } from "./memory/quota-store.ts";
 export { createMemoryStorage } from "./memory/storage.ts";

@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import { systemClock } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
-import { createLmspDoor } from "./doors/lmsp/index.ts";
+import { createTestDoor } from "./doors/lmsp/testing/create-test-door.ts";
 import { createOllamaDoor } from "./doors/ollama/index.ts";
 import { createOpenaiDoor } from "./doors/openai/index.ts";
 import type { Door } from "./doors/shared/door.ts";
 import { beginCall, callDoor } from "./doors/shared/testing/call-door.ts";
-import { MetricsHistory } from "./metrics/history.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
@@ -18,15 +16,7 @@ interface Api {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const lmsp = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "i",
-  instance: "a",
-  name: "n",
-  version: "0",
-  limits: { requestBytes: 1, eventRetentionS: 1 },
-  interfaces: () => [],
-});
+const lmsp = createTestDoor();
 const openai = createOpenaiDoor();
 const ollama = createOllamaDoor({ version: "0" });
 const messages = [{ role: "user", content: "Hi" }];

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type BenchSettings, runBench } from "../bench/run-bench.ts";
 import { resultJson, resultText } from "../bench/show-result.ts";
-import { abortOnSignal, type ConnectionFlags, connect, withConnection } from "../connection.ts";
-import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { type ConnectionFlags, withClient, withConnection, writeJson } from "../connection.ts";
+import type { ExitCode } from "../exit-codes.ts";
 import { createProgressBar } from "../progress-bar.ts";
 import { wholeWithin } from "../read-number.ts";
 import { CommandError } from "../report-error.ts";
@@ -44,11 +44,9 @@ function readLevels(value: string): readonly number[] {
   throw new InvalidArgumentError(`It is no list such as 1,2,4 of numbers from 1 to ${mostStreams}.`);
 }
 
-async function bench(name: string, flags: BenchFlags, around: Surroundings): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
+function bench(name: string, flags: BenchFlags, around: Surroundings): Promise<ExitCode> {
   const bar = createProgressBar(around.errors);
-  try {
-    const client = connect(flags, around);
+  return withClient(flags, around, async (client, signal) => {
     const model = await client.models.get(name, { signal });
     if (!model.capabilities.completion && !model.capabilities.chat) {
       throw new CommandError(`${model.id} gives no answers to measure: it neither chats nor completes.`);
@@ -61,13 +59,7 @@ async function bench(name: string, flags: BenchFlags, around: Surroundings): Pro
       onProgress: (progress) => bar.update({ ...progress, unit: "answers" }),
     }).finally(() => bar.end());
     const isDrawn = around.output.isTerminal && !around.env["NO_COLOR"];
-    if (flags.json) around.output.write(`${JSON.stringify(resultJson(model, flags, result), null, 2)}\n`);
+    if (flags.json) writeJson(around, resultJson(model, flags, result));
     else around.output.write(withoutControls(resultText(model, flags, result, isDrawn)));
-    return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { abortOnSignal, writeJson } from "../connection.ts";
+import { untilSignal, writeJson } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { wholeWithin } from "../read-number.ts";
 import { type Surroundings, withoutControls } from "../surroundings.ts";
@@ -30,8 +30,7 @@ export function addDiscover(program: Command, around: Surroundings, done: (code:
 
 async function find({ seconds, json }: DiscoverFlags, around: Surroundings): Promise<ExitCode> {
   const { discover } = await import("@plenum/client/node");
-  const { signal, end } = abortOnSignal(around);
-  try {
+  return untilSignal(around, async (signal) => {
     if (around.errors.isTerminal) around.errors.write(`Looking for ${seconds} s …\n`);
     const found = await discover({ timeoutMs: seconds * 1000, signal });
     if (json) writeJson(around, { data: found });
@@ -44,10 +43,5 @@ async function find({ seconds, json }: DiscoverFlags, around: Surroundings): Pro
       around.output.write(withoutControls(table([["NAME", "ADDRESS", "AUTH", "INTERFACES", "ID"], ...rows])));
     }
     return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { abortOnSignal, withConnection } from "../connection.ts";
+import { untilSignal, withConnection, writeJson } from "../connection.ts";
 import { checklist, verdict } from "../doctor/check.ts";
 import { lookAtAll } from "../doctor/look.ts";
 import type { DoctorFlags } from "../doctor/places.ts";
@@ -33,18 +33,12 @@ Examples:
     .action(async (flags: DoctorFlags) => done(await doctor(flags, around, version)));
 }
 
-async function doctor(flags: DoctorFlags, around: Surroundings, version: string): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
-  try {
+function doctor(flags: DoctorFlags, around: Surroundings, version: string): Promise<ExitCode> {
+  return untilSignal(around, async (signal) => {
     const checks = await lookAtAll(flags, around, version, signal);
     const isWell = checks.every(({ state }) => state !== "problem");
-    if (flags.json) around.output.write(`${JSON.stringify({ ok: isWell, checks }, null, 2)}\n`);
+    if (flags.json) writeJson(around, { ok: isWell, checks });
     else around.output.write(checklist(checks, around) + verdict(checks));
     return isWell ? exitCodes.ok : exitCodes.failure;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }

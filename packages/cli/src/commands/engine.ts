@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { abortOnSignal } from "../connection.ts";
+import { untilSignal } from "../connection.ts";
 import { addBuild } from "../engine/add-build.ts";
 import { listBuilds, removeBuilds } from "../engine/list-builds.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
@@ -60,15 +60,7 @@ Examples:
 async function add(name: string, flags: EngineFlags, around: Surroundings): Promise<ExitCode> {
   const kind = await knownKind(name);
   const config = await ownConfig(flags, around);
-  const { signal, end } = abortOnSignal(around);
-  try {
-    return await addBuild({ kind, config, isJson: flags.json === true, around, signal });
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  return untilSignal(around, (signal) => addBuild({ kind, config, isJson: flags.json === true, around, signal }));
 }
 
 async function knownKind(name: string) {

@@ -1,6 +1,6 @@
 import { type Client, finalResponse, LmspError, type ResponseRequest } from "@plenum/client";
 import type { Command } from "commander";
-import { abortOnSignal, type ConnectionFlags, withConnection, writeJson } from "../connection.ts";
+import { type ConnectionFlags, untilSignal, withConnection, writeJson } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { readNumber, readWhole } from "../read-number.ts";
 import { CommandError } from "../report-error.ts";
@@ -71,8 +71,7 @@ function requestOf(model: string, flags: RunFlags): Omit<ResponseRequest, "input
 export async function run(model: string, prompt: string, flags: RunFlags, around: Surroundings): Promise<ExitCode> {
   const isChat = prompt === "" && around.input.isTerminal && !flags.json;
   const input = isChat ? "" : await readPrompt(prompt, around);
-  const { signal, end } = abortOnSignal(around);
-  try {
+  return untilSignal(around, async (signal) => {
     const service = await findOrStartService(flags, around, signal);
     const { client } = service;
     const request = requestOf(model, flags);
@@ -84,12 +83,7 @@ export async function run(model: string, prompt: string, flags: RunFlags, around
     } finally {
       await service.release();
     }
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }
 
 async function readPrompt(prompt: string, around: Surroundings): Promise<string> {

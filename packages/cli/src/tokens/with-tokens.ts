@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type AdminApi, LmspError, type LmspToken, type NewToken } from "@plenum/client";
-import { abortOnSignal, addressOf, type ConnectionFlags, connect } from "../connection.ts";
+import { addressOf, type ConnectionFlags, connect, untilSignal } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { ownConfig, type PlaceFlags } from "../own-config.ts";
 import { CommandError } from "../report-error.ts";
@@ -12,24 +12,22 @@ type TokensApi = AdminApi["tokens"];
  * Does a command's work with the tokens of the service that answers, or else, where no address was named, with those in
  * this machine's own folder.
  */
-export async function withTokens(
+export function withTokens(
   flags: ConnectionFlags & PlaceFlags,
   around: Surroundings,
   work: (tokens: TokensApi, signal: AbortSignal) => Promise<void>,
 ): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
-  try {
-    await workThere(flags, around, (tokens) => work(tokens, signal));
+  return untilSignal(around, async (signal) => {
+    try {
+      await workThere(flags, around, (tokens) => work(tokens, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      const isAddressNamed = Boolean(flags.url || around.env["PLENUM_URL"]);
+      if (isAddressNamed || !is(error, "unreachable")) throw error;
+      await workHere(flags, around, (tokens) => work(tokens, signal));
+    }
     return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    const isAddressNamed = Boolean(flags.url || around.env["PLENUM_URL"]);
-    if (isAddressNamed || !is(error, "unreachable")) throw error;
-    await workHere(flags, around, (tokens) => work(tokens, signal));
-    return exitCodes.ok;
-  } finally {
-    end();
-  }
+  });
 }
 
 function is(error: unknown, code: string): boolean {

@@ -15,6 +15,19 @@ export interface Capabilities {
 
 export type Capability = keyof Capabilities;
 
+/** Every capability. */
+export const capabilityNames = [
+  "chat",
+  "completion",
+  "embeddings",
+  "tools",
+  "structuredOutput",
+  "reasoning",
+  "vision",
+  "logprobs",
+  "insert",
+] as const satisfies readonly Capability[];
+
 /** `available`: can be loaded on demand; `unavailable`: its runtime is down or its file unusable. */
 export type ModelState = "available" | "loading" | "loaded" | "unavailable";
 

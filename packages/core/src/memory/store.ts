@@ -1,4 +1,5 @@
 import type { Page, ResponseQuery, ResponseRecord, Store } from "../ports/store.ts";
+import { matchesQuery } from "./matches-query.ts";
 import { newestFirst } from "./newest-first.ts";
 
 /** Records in memory, newest last. */
@@ -16,7 +17,7 @@ export class MemoryStore implements Store {
   }
 
   async list(query: ResponseQuery): Promise<Page<ResponseRecord>> {
-    const matching = [...this.#records.values()].filter((record) => matches(record, query));
+    const matching = [...this.#records.values()].filter((record) => matchesQuery(record, query));
     return newestFirst(matching, ({ response }) => response, query);
   }
 
@@ -39,14 +40,4 @@ export class MemoryStore implements Store {
   get size(): number {
     return this.#records.size;
   }
-}
-
-function matches({ owner, request, response }: ResponseRecord, query: ResponseQuery): boolean {
-  return (
-    (query.owner === undefined || owner === query.owner) &&
-    (query.door === undefined || response.door === query.door) &&
-    (query.model === undefined || response.model === query.model) &&
-    (query.status === undefined || response.status === query.status) &&
-    (query.background === undefined || request.background === query.background)
-  );
 }

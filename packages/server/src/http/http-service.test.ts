@@ -1,21 +1,12 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { connect } from "node:net";
-import { type Core, type CoreError, systemClock } from "@plenum/core";
+import type { Core, CoreError } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testSha256, textAnswer } from "@plenum/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createLmspDoor } from "../doors/lmsp/index.ts";
-import { MetricsHistory } from "../metrics/history.ts";
+import { createTestDoor } from "../doors/lmsp/testing/create-test-door.ts";
 import { HttpService, type HttpServiceOptions } from "./http-service.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "id",
-  instance: "a",
-  name: "n",
-  version: "0",
-  limits: { requestBytes: 1000, eventRetentionS: 1 },
-  interfaces: ({ origin }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1` }],
-});
+const door = createTestDoor({ interfaces: ({ origin }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1` }] });
 
 let backend: ScriptedBackend;
 let core: Core;

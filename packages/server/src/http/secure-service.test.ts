@@ -5,11 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { promisify } from "node:util";
-import { type Core, systemClock } from "@plenum/core";
+import type { Core } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createLmspDoor } from "../doors/lmsp/index.ts";
-import { MetricsHistory } from "../metrics/history.ts";
+import { createTestDoor } from "../doors/lmsp/testing/create-test-door.ts";
 import { readTlsPair } from "../tls-files.ts";
 import { HttpService, type HttpServiceOptions } from "./http-service.ts";
 
@@ -34,13 +33,7 @@ let service: HttpService;
 async function start(options: Partial<HttpServiceOptions> = {}) {
   backend = new ScriptedBackend("b", [scriptedModel("m")]);
   core = createTestCore({ backends: [backend] });
-  const door = createLmspDoor({
-    history: new MetricsHistory(systemClock),
-    id: "id",
-    instance: "a",
-    name: "n",
-    version: "0",
-    limits: { requestBytes: 1000, eventRetentionS: 1 },
+  const door = createTestDoor({
     interfaces: ({ origin, isLocal }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1 ${isLocal}` }],
   });
   service = new HttpService({

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { normalizeBaseUrl } from "@plenum/client";
-import { abortOnSignal, writeJson } from "../../connection.ts";
+import { untilSignal, writeJson } from "../../connection.ts";
 import { type ExitCode, exitCodes } from "../../exit-codes.ts";
 import { createProgressBar } from "../../progress-bar.ts";
 import { CommandError } from "../../report-error.ts";
@@ -12,12 +12,11 @@ import { resultLines } from "./report.ts";
 import type { TargetFlags } from "./target-flags.ts";
 
 /** `plenum conformance lmsp`: judges any service. */
-export async function judgeService(url: string, flags: TargetFlags, around: Surroundings): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
+export function judgeService(url: string, flags: TargetFlags, around: Surroundings): Promise<ExitCode> {
   const bar = createProgressBar(around.errors);
   const baseUrl = normalizeBaseUrl(url);
   let done = 0;
-  try {
+  return untilSignal(around, async (signal) => {
     const results = await judge({
       baseUrl,
       token: flags.token ?? (around.env["PLENUM_TOKEN"] || undefined),
@@ -30,19 +29,17 @@ export async function judgeService(url: string, flags: TargetFlags, around: Surr
         done += 1;
         if (around.errors.isTerminal) bar.update({ label: "judging", done, total: cases.length, unit: "cases" });
       },
+    }).finally(() => {
+      if (done > 0) bar.end();
     });
-    if (around.errors.isTerminal) bar.end();
     const summary = countOutcomes(results);
     const report = { target: baseUrl, protocol: "lmsp/1.0", summary, results };
     if (flags.output !== undefined) await writeFile(flags.output, `${JSON.stringify(report, null, 2)}\n`);
     if (flags.json) writeJson(around, report);
     else around.output.write(withoutControls(resultLines(results)));
     return summary.failed === 0 ? exitCodes.ok : exitCodes.failure;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
+  }).catch((error: unknown) => {
     if (!(error instanceof TypeError)) throw error;
     throw new CommandError(`No service answers at ${baseUrl}.`, exitCodes.unreachable);
-  } finally {
-    end();
-  }
+  });
 }

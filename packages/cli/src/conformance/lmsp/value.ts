@@ -46,3 +46,17 @@ export class Value {
 export function asValue(raw: unknown): Value {
   return new Value(raw);
 }
+
+/** Values of JSON Lines; a line that is no JSON is nothing. */
+export function linesOf(text: string): readonly Value[] {
+  return text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => {
+      try {
+        return asValue(JSON.parse(line));
+      } catch {
+        return asValue(undefined);
+      }
+    });
+}

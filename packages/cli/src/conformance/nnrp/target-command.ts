@@ -1,7 +1,7 @@
 import { NnrpError } from "@plenum/nnrp";
 import { chooseRoute, openCarrier } from "@plenum/nnrp/node";
 import { type CapabilityDocument, profileName, schemaVersion } from "@plenum/profile";
-import { abortOnSignal } from "../../connection.ts";
+import { untilSignal } from "../../connection.ts";
 import { type ExitCode, exitCodes } from "../../exit-codes.ts";
 import { CommandError } from "../../report-error.ts";
 import { type Surroundings, withoutControls } from "../../surroundings.ts";
@@ -16,9 +16,8 @@ import type { Judgement, Target } from "./visit.ts";
 import { writeWhole } from "./wire-target.ts";
 
 /** `plenum conformance nnrp run`: judges any service. */
-export async function judgeTarget(flags: TargetFlags, around: Surroundings): Promise<ExitCode> {
-  const { signal, end } = abortOnSignal(around);
-  try {
+export function judgeTarget(flags: TargetFlags, around: Surroundings): Promise<ExitCode> {
+  return untilSignal(around, async (signal) => {
     const target = await reach(flags, around);
     const document = await loadCapabilities({
       endpoint: flags.target,
@@ -35,13 +34,10 @@ export async function judgeTarget(flags: TargetFlags, around: Surroundings): Pro
       } else runs.push({ result: skippedResult(id, skip), packets: [] });
     }
     return await tell(runs, document, flags, around);
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
+  }).catch((error: unknown) => {
     if (!(error instanceof NnrpError)) throw error;
     throw new CommandError(`No NNRP service answers at ${flags.target}: ${error.message}.`, exitCodes.unreachable);
-  } finally {
-    end();
-  }
+  });
 }
 
 /** A service that was there before and is gone has failed; one that never answered is told as such. */

@@ -1,5 +1,5 @@
 import { createConformanceService } from "@plenum/server/conformance";
-import { abortOnSignal } from "../../connection.ts";
+import { untilSignal } from "../../connection.ts";
 import { type ExitCode, exitCodes } from "../../exit-codes.ts";
 import { CommandError } from "../../report-error.ts";
 import type { Surroundings } from "../../surroundings.ts";
@@ -11,17 +11,11 @@ import { type WireTargetFlags, wireTransports } from "./wire-target-flags.ts";
 /** `plenum conformance nnrp wire-target`: a target of the outside suite's live scenarios. */
 export async function wireTarget(flags: WireTargetFlags, around: Surroundings): Promise<ExitCode> {
   const tls = flags.tls === undefined ? undefined : await TlsFolder.read(flags.tls);
-  const { signal, end } = abortOnSignal(around);
-  try {
+  return untilSignal(around, async (signal) => {
     if (flags.role === "server") await beServer(flags, tls, around, signal);
     else await beClient(flags, tls, around, signal);
     return exitCodes.ok;
-  } catch (error) {
-    if (signal.aborted) return exitCodes.interrupted;
-    throw error;
-  } finally {
-    end();
-  }
+  });
 }
 
 async function beServer(

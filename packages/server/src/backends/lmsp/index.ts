@@ -97,13 +97,8 @@ class LmspBackend implements Backend {
   }
 
   /** The service loads by itself when it is asked: this only looks whether the model is there. */
-  async load(model: string, _options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (!this.#models.isReachable) await this.#models.look();
-    signal.throwIfAborted();
-    const { state, stateDetail } = this.#models.require(model);
-    if (state !== "unavailable") return;
-    throw new CoreError("backend-unavailable", stateDetail ?? "The runtime can't be reached.", { model });
+  load(model: string, _options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
+    return this.#models.requireServed(model, signal);
   }
 
   /** What is loaded over there is for those who are there to decide. */

@@ -1,4 +1,11 @@
-import { type BackendModel, type Capabilities, type Capability, type ParameterEffect, wireName } from "@plenum/core";
+import {
+  type BackendModel,
+  type Capabilities,
+  type Capability,
+  capabilityNames,
+  type ParameterEffect,
+  wireName,
+} from "@plenum/core";
 import type { WatchedState } from "../shared/model-watch.ts";
 import { countOf, isLoose, type Loose, listOf, textOr } from "../shared/openai/loose.ts";
 
@@ -62,18 +69,6 @@ export function toBackendModel(
 
 const states = ["available", "loading", "loaded", "unavailable"] as const;
 const effects: readonly ParameterEffect[] = ["honoured", "emulated", "refused", "without_effect"];
-
-const capabilityNames = [
-  "chat",
-  "completion",
-  "embeddings",
-  "tools",
-  "structuredOutput",
-  "reasoning",
-  "vision",
-  "logprobs",
-  "insert",
-] as const satisfies readonly Capability[];
 
 /** Services on the way, its own first: those behind all of its runtimes that don't lead back here. Undefined: all do. */
 function viaOf({ runtimes }: Loose, { ownId, id }: FactsContext): readonly string[] | undefined {

@@ -102,13 +102,8 @@ class NnrpBackend implements Backend {
   }
 
   /** Such services load by themselves: this only looks whether the model is there. */
-  async load(model: string, _options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (!this.#models.isReachable) await this.#models.look();
-    signal.throwIfAborted();
-    const { state, stateDetail } = this.#models.require(model);
-    if (state !== "unavailable") return;
-    throw new CoreError("backend-unavailable", stateDetail ?? "The runtime can't be reached.", { model });
+  load(model: string, _options: { readonly keepAliveMs?: number }, signal: AbortSignal): Promise<void> {
+    return this.#models.requireServed(model, signal);
   }
 
   /** Such services can't be told to unload: nothing happens. */

@@ -1,4 +1,4 @@
-import { type Capabilities, CoreError, wireName } from "@plenum/core";
+import { type Capabilities, CoreError, capabilityNames, wireName } from "@plenum/core";
 import { type CapabilityDocument, readCapabilityDocument } from "@plenum/profile";
 import { listedModels, type ModelFacts, namedModels } from "../shared/openai/listed-model.ts";
 import { isLoose, type Loose } from "../shared/openai/loose.ts";
@@ -52,18 +52,6 @@ function serviceFacts(body: Loose, settings: NnrpSettings): ServiceFacts {
 function noList(): CoreError {
   return new CoreError("backend-error", "The runtime's list of models is none; correct its address.");
 }
-
-const capabilityNames = [
-  "chat",
-  "completion",
-  "embeddings",
-  "tools",
-  "structuredOutput",
-  "reasoning",
-  "vision",
-  "logprobs",
-  "insert",
-] as const satisfies readonly (keyof Capabilities)[];
 
 /** What entries of the list say of single models, in the native interface's words (LMSP §4); many services say nothing. */
 function toldCapabilities(list: unknown): ReadonlyMap<string, Partial<Capabilities>> {

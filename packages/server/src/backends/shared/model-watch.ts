@@ -88,6 +88,19 @@ export class ModelWatch<Facts extends { readonly name: string }> {
     throw new CoreError("model-not-found", detail, { model: name, param: "model" });
   }
 
+  /**
+   * For runtimes that load by themselves: looks whether the model is there to be asked.
+   * @throws CoreError as `require`; backend-unavailable; the signal's reason.
+   */
+  async requireServed(name: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.isReachable) await this.look();
+    signal.throwIfAborted();
+    const { state, stateDetail } = this.require(name);
+    if (state !== "unavailable") return;
+    throw new CoreError("backend-unavailable", stateDetail ?? "The runtime can't be reached.", { model: name });
+  }
+
   onChange(listener: () => void): () => void {
     const own = () => listener();
     this.#listeners.add(own);

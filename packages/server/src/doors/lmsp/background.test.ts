@@ -1,19 +1,9 @@
-import { systemClock } from "@plenum/core";
 import { createTestCore, ManualClock, ScriptedBackend, scriptedModel, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, callDoor } from "../shared/testing/call-door.ts";
-import { createLmspDoor } from "./index.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "",
-  instance: "",
-  name: "",
-  version: "",
-  limits: { requestBytes: 1, eventRetentionS: 1 },
-  interfaces: () => [],
-});
+const door = createTestDoor();
 
 const body = { model: "m", input: "Hi" };
 

@@ -1,19 +1,12 @@
-import { type Core, type ProblemCode, problems, systemClock } from "@plenum/core";
+import { type Core, type ProblemCode, problems } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testSha256, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, callDoor, type TestRequest } from "../shared/testing/call-door.ts";
 import type { MemoryResponder } from "../shared/testing/memory-responder.ts";
 import { type DoorUnderTest, type NeutralChat, testDoor } from "../shared/testing/test-door.ts";
-import { createLmspDoor } from "./index.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "9b1d0000-0000-4000-8000-000000000000",
-  instance: "a1",
-  name: "studio",
-  version: "0.1.0",
-  limits: { requestBytes: 1024, eventRetentionS: 60 },
+const door = createTestDoor({
   interfaces: ({ origin }) => [{ kind: "lmsp", url: `${origin}/lmsp/v1`, version: "1.0" }],
 });
 

@@ -1,21 +1,11 @@
-import { type Backend, systemClock } from "@plenum/core";
+import type { Backend } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testSha256 } from "@plenum/core/testing";
 import { expect, test } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
 import { callDoor } from "../shared/testing/call-door.ts";
-import { createLmspDoor } from "./index.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
 /** Another instance of one service. */
-const doorOf = (instance: string) =>
-  createLmspDoor({
-    history: new MetricsHistory(systemClock),
-    id: "9b1d0000-0000-4000-8000-000000000000",
-    instance,
-    name: "studio",
-    version: "0.1.0",
-    limits: { requestBytes: 1024, eventRetentionS: 60 },
-    interfaces: () => [],
-  });
+const doorOf = (instance: string) => createTestDoor({ instance });
 const door = doorOf("a1");
 const path = "/lmsp/v1/models";
 

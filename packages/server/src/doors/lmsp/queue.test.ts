@@ -1,19 +1,9 @@
-import { systemClock } from "@plenum/core";
 import { createTestCore, ManualClock, ScriptedBackend, scriptedModel } from "@plenum/core/testing";
 import { expect, it } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, type TestRequest } from "../shared/testing/call-door.ts";
-import { createLmspDoor } from "./index.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "i",
-  instance: "a1",
-  name: "n",
-  version: "0",
-  limits: { requestBytes: 1, eventRetentionS: 1 },
-  interfaces: () => [],
-});
+const door = createTestDoor();
 
 const post: TestRequest = {
   method: "POST",

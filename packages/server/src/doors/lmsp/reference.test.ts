@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
-import { type ResponseEventType, systemClock } from "@plenum/core";
+import type { ResponseEventType } from "@plenum/core";
 import { describe, expect, it } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
-import { createLmspDoor } from "./index.ts";
 import { responseSchema } from "./schema.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
 const page = readFileSync(new URL("../../../../../docs/reference/lmsp.md", import.meta.url), "utf8");
 
@@ -16,15 +15,7 @@ function rowsOf(heading: string): string[][] {
 
 describe("the reference page and the code say the same", () => {
   it("operations and their scopes", () => {
-    const door = createLmspDoor({
-      history: new MetricsHistory(systemClock),
-      id: "",
-      instance: "",
-      name: "",
-      version: "",
-      limits: { requestBytes: 0, eventRetentionS: 0 },
-      interfaces: () => [],
-    });
+    const door = createTestDoor();
     const real = door.operations.map(({ name, method, path, scope }) => [name, `${method} ${path}`, scope ?? "none"]);
     expect(rowsOf("Operations").map((row) => row.slice(0, 3))).toEqual(real);
   });

@@ -1,17 +1,12 @@
 import type { TaskReader } from "@plenum/core";
 import type { Call } from "../shared/door.ts";
+import { commentIntervalMs } from "../shared/stream-response.ts";
+import { comment, eventStreamHeaders } from "./stream.ts";
 import { renderTaskEvent } from "./task.ts";
-
-/** Milliseconds between comments on an idle event stream (LMSP §6). */
-const commentIntervalMs = 15_000;
 
 /** Streams the events of a task to its end; a client that reads slowly stops only its own place. */
 export async function streamTask({ core, responder }: Call, reader: TaskReader): Promise<void> {
-  responder.start(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache",
-    "x-accel-buffering": "no",
-  });
+  responder.start(200, eventStreamHeaders);
   let isFree = true;
   let drain = (): void => {};
   responder.onDrain(() => {
@@ -23,7 +18,7 @@ export async function streamTask({ core, responder }: Call, reader: TaskReader):
     drain();
   });
   const again = (): void => {
-    if (isFree && !responder.isClosed) isFree = responder.write(": still here\n\n");
+    if (isFree && !responder.isClosed) isFree = responder.write(comment);
     stop = core.clock.after(commentIntervalMs, again);
   };
   let stop = core.clock.after(commentIntervalMs, again);

@@ -4,22 +4,27 @@ import type { StreamRenderer } from "../shared/stream-response.ts";
 import { toProblemBody } from "./errors.ts";
 import { toWireItem, toWireLogprob, toWireResponse } from "./response.ts";
 
+/** Of every event stream: no proxy keeps or gathers it. */
+export const eventStreamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache",
+  "x-accel-buffering": "no",
+};
+
+/** Keeps proxies from closing an idle stream. */
+export const comment = ": still here\n\n";
+
 /** Key of this format in the log's renderings: one render for all readers. */
 const format = "lmsp";
 
 /** The native event stream (LMSP §6): the same bytes for every reader, now and on a replay. */
 export function createRenderer(headers: Readonly<Record<string, string>>): StreamRenderer {
   return {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-      "x-accel-buffering": "no",
-      ...headers,
-    },
+    headers: { ...eventStreamHeaders, ...headers },
     startsWith: ({ event }) => !beforeRun.has(event.type),
     render: renderEntry,
     progress: renderProgress,
-    comment: ": still here\n\n",
+    comment,
     expired: renderExpired,
   };
 }

@@ -1,20 +1,11 @@
 import { createBatchExecutor, systemClock, type TaskContext, type TaskExecutor } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testSha256, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
-import { MetricsHistory } from "../../metrics/history.ts";
 import { beginCall, callDoor } from "../shared/testing/call-door.ts";
 import { batchLimits, toBatchLine } from "./batch-lines.ts";
-import { createLmspDoor } from "./index.ts";
+import { createTestDoor } from "./testing/create-test-door.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "",
-  instance: "",
-  name: "",
-  version: "",
-  limits: { requestBytes: 1, eventRetentionS: 1 },
-  interfaces: () => [],
-});
+const door = createTestDoor();
 
 class Pull implements TaskExecutor {
   readonly kind = "model.pull";

@@ -32,7 +32,7 @@ export interface StreamOptions {
 }
 
 /** Milliseconds between comments on an idle event stream (LMSP §6). */
-const commentIntervalMs = 15_000;
+export const commentIntervalMs = 15_000;
 /** Most entries rendered for one write. */
 const entriesPerWrite = 512;
 

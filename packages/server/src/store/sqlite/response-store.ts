@@ -3,6 +3,7 @@ import {
   comparePlaces,
   cursorOf,
   isTerminal,
+  matchesQuery,
   newestFirst,
   type Page,
   problems,
@@ -87,7 +88,7 @@ export class SqliteStore implements Store, Source {
     const lowest = lowestRow && { createdAt: lowestRow.created_at, id: lowestRow.id };
     const live = [...this.#live.values()]
       .map(({ record }) => record)
-      .filter((record) => matches(record, query))
+      .filter((record) => matchesQuery(record, query))
       // What is older belongs to a later page, whose rows were not read.
       .filter(({ response }) => lowest === undefined || comparePlaces(response, lowest) >= 0);
     const page = newestFirst([...live, ...kept], ({ response }) => response, query);
@@ -229,16 +230,6 @@ export class SqliteStore implements Store, Source {
 
 function withCancel(record: ResponseRecord, requested: string | undefined): ResponseRecord {
   return requested === undefined ? record : { ...record, cancelRequested: requested };
-}
-
-function matches({ owner, request, response }: ResponseRecord, query: ResponseQuery): boolean {
-  return (
-    (query.owner === undefined || owner === query.owner) &&
-    (query.door === undefined || response.door === query.door) &&
-    (query.model === undefined || response.model === query.model) &&
-    (query.status === undefined || response.status === query.status) &&
-    (query.background === undefined || request.background === query.background)
-  );
 }
 
 /** @param isKept false: nothing that a client or a model wrote */

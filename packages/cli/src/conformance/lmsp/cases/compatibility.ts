@@ -1,7 +1,7 @@
 import { type Case, type Facts, needsModel, type Visit } from "../case.ts";
 import { textOf } from "../expectations.ts";
 import { root } from "../requests.ts";
-import { asValue } from "../value.ts";
+import { asValue, linesOf } from "../value.ts";
 
 const withDoor =
   (kind: "openai" | "ollama") =>
@@ -113,7 +113,7 @@ async function ollama({ probe, facts, model, expect }: Visit): Promise<void> {
   const url = facts.interfaces.get("ollama") ?? "";
   const options = { num_predict: 16, temperature: 0 };
   const chat = await probe.ask(`${url}/api/chat`, { body: { model, messages, options } });
-  const lines = chat.text.trim().split("\n").map(readLine);
+  const lines = linesOf(chat.text);
   expect(chat.headers.get("content-type")?.startsWith("application/x-ndjson") ?? false, "A chat is not x-ndjson.");
   expect(lines.length > 1, "A chat does not stream by itself.");
   expect(
@@ -131,14 +131,6 @@ async function ollama({ probe, facts, model, expect }: Visit): Promise<void> {
   const body = { model, prompt: "Say hello.", options, stream: false };
   const generated = asValue((await probe.ask(`${url}/api/generate`, { body })).json);
   expect((generated.at("response").text ?? "") !== "", "generate has no response.");
-}
-
-function readLine(line: string): ReturnType<typeof asValue> {
-  try {
-    return asValue(JSON.parse(line));
-  } catch {
-    return asValue(undefined);
-  }
 }
 
 async function ollamaErrors({ probe, facts, expect }: Visit): Promise<void> {

@@ -2,7 +2,7 @@ import { type Case, type Facts, needsModel, type Visit } from "../case.ts";
 import { expectProblem, expectWhole, numbered } from "../expectations.ts";
 import type { Stream } from "../probe.ts";
 import { longRequest, root, shortRequest } from "../requests.ts";
-import { asValue, type Value } from "../value.ts";
+import { asValue, linesOf, type Value } from "../value.ts";
 
 const needs =
   (kind: string) =>
@@ -105,10 +105,7 @@ async function batch(visit: Visit): Promise<void> {
   expect(end.at("type").text === "task.succeeded", `It ends with ${end.at("type").json}.`);
   const { text, headers } = await probe.ask(`${tasks}/${id}/output`);
   expect(/jsonl|ndjson/.test(headers.get("content-type") ?? ""), `Its output is ${headers.get("content-type")}.`);
-  const output = text
-    .split("\n")
-    .filter((line) => line !== "")
-    .map(readLine);
+  const output = linesOf(text);
   expect(output.length === lines.length, `Its output has ${output.length} lines, not ${lines.length}.`);
   expect(
     output.every((line, at) => line.at("index").number === at),
@@ -126,14 +123,6 @@ async function batch(visit: Visit): Promise<void> {
     asValue((await probe.ask(`${tasks}/${id}`)).json).at("progress", "done").number === 4,
     "Its progress is not 4.",
   );
-}
-
-function readLine(line: string): Value {
-  try {
-    return asValue(JSON.parse(line));
-  } catch {
-    return asValue(undefined);
-  }
 }
 
 async function batchCancelled(visit: Visit): Promise<void> {

@@ -1,24 +1,14 @@
 import { readFileSync } from "node:fs";
-import { systemClock } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
 import type { z } from "zod";
-import { MetricsHistory } from "../../../metrics/history.ts";
 import { callDoor, type TestRequest } from "../../shared/testing/call-door.ts";
-import { createLmspDoor } from "../index.ts";
+import { createTestDoor } from "../testing/create-test-door.ts";
 import * as answers from "./answers.ts";
 import { createOpenapiDocument } from "./index.ts";
 import { described } from "./operations.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "i",
-  instance: "a1",
-  name: "n",
-  version: "0.1.0",
-  limits: { requestBytes: 1024, eventRetentionS: 60 },
-  interfaces: () => [],
-});
+const door = createTestDoor();
 
 describe("the OpenAPI document", () => {
   it("describes every operation of the door, and no other", () => {

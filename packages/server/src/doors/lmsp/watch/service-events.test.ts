@@ -1,20 +1,11 @@
-import { type Core, systemClock } from "@plenum/core";
+import type { Core } from "@plenum/core";
 import { createTestCore, ScriptedBackend, scriptedModel, testSha256, textAnswer } from "@plenum/core/testing";
 import { describe, expect, it } from "vitest";
-import { MetricsHistory } from "../../../metrics/history.ts";
 import { beginCall, callDoor } from "../../shared/testing/call-door.ts";
 import type { MemoryResponder } from "../../shared/testing/memory-responder.ts";
-import { createLmspDoor } from "../index.ts";
+import { createTestDoor } from "../testing/create-test-door.ts";
 
-const door = createLmspDoor({
-  history: new MetricsHistory(systemClock),
-  id: "i",
-  instance: "a1",
-  name: "n",
-  version: "0",
-  limits: { requestBytes: 1, eventRetentionS: 1 },
-  interfaces: () => [],
-});
+const door = createTestDoor();
 
 interface Told {
   readonly type: string;

@@ -1,13 +1,12 @@
 import { type CoreError, type LogReader, toCoreError } from "@plenum/core";
 import type { Call } from "../../shared/door.ts";
+import { commentIntervalMs } from "../../shared/stream-response.ts";
 import { toProblemBody } from "../errors.ts";
-import { renderData } from "../stream.ts";
+import { comment, eventStreamHeaders, renderData } from "../stream.ts";
 import type { Topic } from "./topic.ts";
 
 /** Milliseconds between two tellings of one thing: at most 4 a second (LMSP §8). */
 const mergeMs = 250;
-/** Milliseconds between comments, so that proxies don't close the stream. */
-const commentMs = 15_000;
 /** Most entries of a watched response in one write. */
 const entriesPerWrite = 256;
 
@@ -53,11 +52,7 @@ export class ServiceStream {
       if (reader !== undefined) this.#readers.set(id, reader);
     }
     if (responder.isClosed) return this.#close();
-    responder.start(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-      "x-accel-buffering": "no",
-    });
+    responder.start(200, eventStreamHeaders);
     const ended = new Promise<void>((resolve) => {
       this.#resolve = resolve;
     });
@@ -174,10 +169,10 @@ export class ServiceStream {
 
   #commentLater(): void {
     const again = (): void => {
-      if (!this.#isBlocked) this.#write(": still here\n\n");
-      stop = this.#call.core.clock.after(commentMs, again);
+      if (!this.#isBlocked) this.#write(comment);
+      stop = this.#call.core.clock.after(commentIntervalMs, again);
     };
-    let stop = this.#call.core.clock.after(commentMs, again);
+    let stop = this.#call.core.clock.after(commentIntervalMs, again);
     this.#ends.push(() => stop());
   }
 
