@@ -1,6 +1,6 @@
 import { type Client, finalResponse, LmspError, type ResponseRequest } from "@plenum/client";
 import type { Command } from "commander";
-import { type ConnectionFlags, untilSignal, withConnection, writeJson } from "../connection.ts";
+import { type ConnectionFlags, connect, untilSignal, withConnection, writeJson } from "../connection.ts";
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { readNumber, readWhole } from "../read-number.ts";
 import { CommandError } from "../report-error.ts";
@@ -69,16 +69,20 @@ function requestOf(model: string, flags: RunFlags): Omit<ResponseRequest, "input
 
 /** Asks, or chats when there is no prompt and a person is there. */
 export async function run(model: string, prompt: string, flags: RunFlags, around: Surroundings): Promise<ExitCode> {
-  const isChat = prompt === "" && around.input.isTerminal && !flags.json;
+  const isChat = prompt === "" && around.input.isTerminal && !flags.json && !flags.background;
   const input = isChat ? "" : await readPrompt(prompt, around);
   return untilSignal(around, async (signal) => {
+    const request = requestOf(model, flags);
+    if (flags.background) {
+      // Left to a service that stays: one of our own would end with this command, and the answer with it.
+      await leaveRunning(connect(flags, around), { ...request, input }, flags, around, signal);
+      return exitCodes.ok;
+    }
     const service = await findOrStartService(flags, around, signal);
     const { client } = service;
-    const request = requestOf(model, flags);
     try {
       if (isChat) return await chat({ client, request, isVerbose: flags.verbose === true, around, signal });
-      if (flags.background) await leaveRunning(client, { ...request, input }, flags, around, signal);
-      else await answer(client, { ...request, input }, flags, around, signal);
+      await answer(client, { ...request, input }, flags, around, signal);
       return exitCodes.ok;
     } finally {
       await service.release();

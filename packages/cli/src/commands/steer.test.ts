@@ -126,13 +126,17 @@ test("a batch from the input: its answers in order", async () => {
 });
 
 test("a background answer leaves its id", async () => {
-  const service = {
-    "GET /.well-known/lmsp": json({ lmsp_version: "1.0" }),
-    "POST /lmsp/v1/responses": json(running, 202),
-  };
+  const service = { "POST /lmsp/v1/responses": json(running, 202) };
   const result = await plenum("run m hi --background", service);
   expect(result.output).toBe("resp_2\n");
-  expect(result.requests[1]?.body).toMatchObject({ background: true, stream: false });
+  expect(result.requests[0]?.body).toMatchObject({ background: true, stream: false });
+});
+
+test("a background answer is left to no service that would end with the command", async () => {
+  const around = fakeSurroundings();
+  expect(await runProgram(["run", "m", "hi", "--background"], around)).toBe(3);
+  expect(around.written.output).toBe("");
+  expect(around.written.errors).toContain("plenum serve");
 });
 
 test.each(["bash", "zsh", "fish"])("completion for %s knows every command", async (shell) => {
